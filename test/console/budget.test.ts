@@ -65,7 +65,8 @@ describeInBrowser('A budget in the console', (browser) => {
     await page.getByRole('button', { name: 'Approve' }).click();
     await page.getByText('completed', { exact: true }).first().waitFor();
     await page.getByText('$0.060 of $50, 45 of 90000 tokens').waitFor();
-    await page.getByText('3 calls, 30 tokens in, 15 out, $0.060').waitFor();
+    const numbers = page.getByRole('complementary', { name: 'About this run' });
+    for (const text of ['$0.060', '30 in, 15 out']) await numbers.getByText(text, { exact: true }).waitFor();
   });
 
   it('is raised or refused on the page of a run, whose pause offers no edit', async () => {

@@ -38,9 +38,9 @@ describeInBrowser('The deliberation of a run', (browser) => {
     place.getByRole('list', { name: group }).locator(':scope > li').filter({ hasText: name });
 
   it('is one node in the graph that opens into its members, with their models, answers, errors and times', async () => {
-    const page = await open();
+    const page = await open('?tab=graph');
     await page
-      .getByRole('group', { name: 'Council graph' })
+      .getByRole('group', { name: 'Council' })
       .getByRole('button', { name: /^Panel/ })
       .click();
     const step = page.getByRole('tabpanel');
@@ -60,7 +60,7 @@ describeInBrowser('The deliberation of a run', (browser) => {
   });
 
   it('shows a ranking as a table, with the place that each reviewer gave and the comments', async () => {
-    const page = await open();
+    const page = await open('?tab=deliberation');
     const section = sectionOf(page);
     const table = section.getByRole('group', { name: 'Ranking of Peer review' });
     await table.waitFor();
@@ -84,7 +84,7 @@ describeInBrowser('The deliberation of a run', (browser) => {
   });
 
   it('shows an analysis as five lists with the labels of members, and the scores of a jury', async () => {
-    const page = await open();
+    const page = await open('?tab=deliberation');
     const section = sectionOf(page);
     const lists = ['Consensus', 'Contradictions', 'Partial coverage', 'Unique insights', 'Blind spots'];
     for (const name of lists) await section.getByRole('region', { name, exact: true }).waitFor();
@@ -103,7 +103,7 @@ describeInBrowser('The deliberation of a run', (browser) => {
   });
 
   it('shows at every event what the members were doing then', async () => {
-    const page = await open(`?at=${closedAt - 1}&tab=step&step=1`);
+    const page = await open(`?at=${closedAt - 1}&tab=deliberation`);
     const section = sectionOf(page);
     const states = async (): Promise<readonly string[]> =>
       (await section.getByRole('list', { name: 'Members of Panel' }).locator('.badge').allInnerTexts()).map((text) =>
@@ -118,7 +118,7 @@ describeInBrowser('The deliberation of a run', (browser) => {
   });
 
   it('has a lane in the timeline that opens into the lanes of its members', async () => {
-    const page = await open();
+    const page = await open('?tab=timeline');
     const timeline = page.getByRole('region', { name: 'Timeline' });
     const toggle = timeline.getByRole('button', { name: 'Members of Panel' });
     expect(await timeline.getByRole('group', { name: 'West' }).count()).to.equal(0);
@@ -138,12 +138,16 @@ describeInBrowser('The deliberation of a run', (browser) => {
     const page = await open();
     const [download] = await Promise.all([
       page.waitForEvent('download'),
-      page.getByRole('button', { name: 'Share' }).click(),
+      page
+        .getByRole('button', { name: 'Share' })
+        .click()
+        .then(() => page.getByRole('button', { name: 'Record (HTML)' }).click()),
     ]);
     const file = join(dir.path, 'run.html');
     writeFileSync(file, readFileSync(await download.path(), 'utf8'));
     await page.context().setOffline(true);
     const offline = await browser.open(pathToFileURL(file).href, { context: page.context() });
+    await offline.getByRole('tab', { name: 'Deliberation' }).click();
     const section = sectionOf(offline);
     await section.getByRole('group', { name: 'Ranking of Peer review' }).waitFor();
     await section.getByRole('region', { name: 'Unique insights' }).waitFor();
@@ -204,6 +208,7 @@ describeInBrowser('A panel at work', (browser) => {
       const writing = page.getByRole('region', { name: `The ${name} of Panel is writing` });
       await writing.getByText(`I am ${name}`, { exact: true }).waitFor();
     }
+    await page.getByRole('tab', { name: 'Deliberation' }).click();
     const section = page.getByRole('region', { name: 'Deliberation' });
     const sea = section.getByRole('list', { name: 'Members of Panel' }).getByRole('listitem').first();
     await sea.locator('summary').first().click();
@@ -211,10 +216,12 @@ describeInBrowser('A panel at work', (browser) => {
     held.get('sea')?.();
     await sea.getByText('answered', { exact: true }).waitFor();
     await sea.getByText('I am sea and done.').waitFor();
+    await page.getByRole('tab', { name: 'Draft' }).click();
     await page.getByRole('region', { name: 'The land of Panel is writing' }).waitFor();
     expect(await page.getByRole('region', { name: 'The sea of Panel is writing' }).count()).to.equal(0);
     held.get('land')?.();
     expect(await run.result()).to.include({ status: 'completed' });
+    await page.getByRole('tab', { name: 'Deliberation' }).click();
     await section.getByText('2 of 2 answered').waitFor();
   });
 });

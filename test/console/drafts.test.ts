@@ -48,7 +48,7 @@ describeInBrowser('A draft in Markdown', (browser) => {
     expect(await draft.getByRole('checkbox', { name: 'Done', checked: true, disabled: true }).count()).to.equal(1);
     expect(await draft.getByRole('link', { name: 'the survey' }).getAttribute('rel')).to.include('noopener');
     expect(await draft.getByRole('complementary').innerText()).to.match(/^1\s+Counted by the harbour office\.$/);
-    await page.getByText('Hash chain valid').waitFor();
+    await page.getByText('Record verified').waitFor();
     await page.getByText('This run has no forks').waitFor();
     expect(await faultsIn(page)).to.deep.equal([]);
   });
@@ -58,10 +58,12 @@ describeInBrowser('A draft in Markdown', (browser) => {
     await page.context().route(/\/(markdown|graph-layout)-\w+\.js$/, (asked) => asked.fulfill({ status: 404 }));
     await page.goto(`${service.url}/console/runs/${run.id}`);
     await page.getByText('| Quay wall | 40 % |').waitFor();
+    await page.getByRole('button', { name: 'Trace' }).click();
     await page.getByRole('alert').getByText('A part of this page could not load.').waitFor();
     await page.context().unroute(/\/(markdown|graph-layout)-\w+\.js$/);
     await page.getByRole('button', { name: 'Try again' }).click();
-    await page.getByRole('cell', { name: 'Quay wall' }).waitFor();
     await page.getByRole('button', { name: 'Critic' }).waitFor();
+    await page.getByRole('button', { name: 'Result' }).click();
+    await page.getByRole('cell', { name: 'Quay wall' }).waitFor();
   });
 });

@@ -161,7 +161,7 @@ describeInBrowser('The console during failures', (browser) => {
       const url = `http://127.0.0.1:${port}`;
       const run = await new CouncilClient({ url }).runs.start({ topic: 'The long night' });
       const page = await browser.open(`${url}/console/runs/${run.id}?tab=events`, { expectsRefusals: true });
-      await page.getByRole('listitem').getByText('master_agent started').first().waitFor();
+      await page.getByRole('listitem').getByText('Master started').first().waitFor();
       await first.kill();
       await page.getByText('The service does not answer').first().waitFor();
       const model = offlineModel({ latencyMs: 100, system: nodeSystem() });

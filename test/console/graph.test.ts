@@ -132,7 +132,7 @@ describeInBrowser('The graph on the page of a run', (browser) => {
       const run = await council.runs.start({ topic: 'The sea' });
       await held.called(1);
       const page = await browser.open(`${service.url}/console/runs/${run.id}?view=${view}`);
-      const graph = page.getByRole('group', { name: view === 'is' ? 'Council graph' : 'Executed steps' });
+      const graph = page.getByRole('group', { name: view === 'is' ? 'Council' : 'Execution' });
       const master = graph.getByRole('button', { name: 'Master' }).first();
       /** The position of a node in the viewport of the graph. */
       const place = async () => {
@@ -174,7 +174,7 @@ describeInBrowser('The graph on the page of a run', (browser) => {
     model = scriptedModel(councilScript([9]));
     const run = await council.runs.start({ topic: 'The sea' });
     await run.result();
-    const page = await browser.open(`${service.url}/console/runs/${run.id}`);
+    const page = await browser.open(`${service.url}/console/runs/${run.id}?tab=graph`);
     await page.getByRole('button', { name: 'Master' }).first().focus();
     await page.keyboard.press('ArrowDown');
     await page.keyboard.press('Enter');

@@ -61,24 +61,24 @@ describeInBrowser('The page of a run', (browser) => {
       slow.goOn();
     }
     await page.getByText('completed', { exact: true }).waitFor();
-    await page.getByText('The council finished').first().waitFor();
+    await page.getByText('Final draft', { exact: true }).waitFor();
     expect(await page.getByText('is writing').count()).to.equal(0);
   });
 
   it("steps through 1,000 events by keyboard, and shows the service's state at each", async () => {
     const page = await browser.open(urlOf(RUN_ID, '?tab=state'));
     const line = page.getByRole('slider', { name: 'Event shown' });
-    await page.getByText('999/999').waitFor();
+    await page.getByText('1000/1000').waitFor();
     await line.focus();
     await page.keyboard.press('ArrowLeft');
-    await page.getByText('998/999').waitFor();
+    await page.getByText('999/1000').waitFor();
     await page.keyboard.press('Home');
-    await page.getByText('0/999').waitFor();
+    await page.getByText('1/1000').waitFor();
     for (let press = 0; press < 5; press += 1) await page.keyboard.press('Shift+ArrowRight');
     const { seq } = await shownMoment(page);
     for (const at of [seq, 617]) {
       if (at !== seq) await page.goto(urlOf(RUN_ID, `?tab=state&at=${at}`));
-      await page.getByText(`${at}/999`).waitFor();
+      await page.getByText(`${at + 1}/1000`).waitFor();
       const state = await council.run(RUN_ID).state({ at });
       const { shown } = await shownMoment(page);
       expect(Object.fromEntries(shown)).to.include({
@@ -88,13 +88,13 @@ describeInBrowser('The page of a run', (browser) => {
       });
     }
     await page.getByRole('button', { name: 'Show last event' }).click();
-    await page.getByText('999/999').waitFor();
+    await page.getByText('1000/1000').waitFor();
     expect(new URL(page.url()).searchParams.get('at')).to.equal(null);
   });
 
   it('steps through 1,000 events without delay or memory growth', async () => {
     const page = await browser.open(urlOf(RUN_ID));
-    await page.getByText('999/999').waitFor();
+    await page.getByText('1000/1000').waitFor();
     const session = await page.context().newCDPSession(page);
     const heap = async (): Promise<number> => {
       await session.send('HeapProfiler.collectGarbage');
@@ -104,8 +104,9 @@ describeInBrowser('The page of a run', (browser) => {
     const early = await heap();
     times.push(...(await page.evaluate<number[]>(scrub(STEPS))));
     const growth = (await heap()) - early;
-    await page.getByRole('button', { name: 'Executed steps' }).click();
-    await page.getByRole('group', { name: 'Executed steps' }).waitFor();
+    await page.getByRole('button', { name: 'Trace' }).click();
+    await page.getByRole('button', { name: 'Execution' }).click();
+    await page.getByRole('group', { name: 'Execution' }).waitFor();
     const steps = (await page.evaluate<number[]>(scrub(STEPS))).sort((a, b) => a - b);
     console.log(`      a step among 1,000 events as it ran: ${steps[STEPS / 2]?.toFixed(1)} ms, where 50 are wanted`);
     const median = times.sort((a, b) => a - b)[times.length / 2] ?? Infinity;
@@ -204,7 +205,7 @@ function slowlySaid(script: ReturnType<typeof councilScript>) {
 /** The state on the page, by field name. */
 async function shownMoment(page: Page) {
   const fields = await page.evaluate<readonly (readonly string[])[]>(
-    "[...document.querySelectorAll('.facts > div')].map((row) => [...row.children].map((cell) => cell.textContent))",
+    "[...document.querySelectorAll('.tab-panel .facts > div')].map((row) => [...row.children].map((cell) => cell.textContent))",
   );
   const slider = page.getByRole('slider', { name: 'Event shown' });
   const shown = new Map(fields.map(([name = '', value = '']) => [name, value]));

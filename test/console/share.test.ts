@@ -46,7 +46,10 @@ describeInBrowser('A shared run', (browser) => {
     const page = await browser.open(`${service.url}/console/runs/${run.id}`, options);
     const [download] = await Promise.all([
       page.waitForEvent('download'),
-      page.getByRole('button', { name: 'Share' }).click(),
+      page
+        .getByRole('button', { name: 'Share' })
+        .click()
+        .then(() => page.getByRole('button', { name: 'Record (HTML)' }).click()),
     ]);
     const file = join(dir.path, 'run.html');
     writeFileSync(file, change(readFileSync(await download.path(), 'utf8')));
@@ -58,17 +61,18 @@ describeInBrowser('A shared run', (browser) => {
     const page = await opened((text) => text);
     await page.getByRole('heading', { level: 1 }).getByText('onerror').waitFor();
     const { head_hash: hash } = await run.verify();
-    const seal = page.getByRole('region', { name: 'Hash chain' });
-    await seal.getByText('Hash chain valid').waitFor();
+    const seal = page.getByRole('region', { name: 'Record' });
+    await seal.getByText('Record verified').waitFor();
     await seal.getByText(hash).waitFor();
     await page.getByRole('tabpanel').getByText('<script>document.title=2').waitFor();
     expect(await page.evaluate('document.images.length')).to.equal(0);
     expect(await page.title()).to.equal('Council run');
 
     await page.getByRole('slider', { name: 'Event shown' }).press('Home');
-    await page.getByText('0/', { exact: false }).first().waitFor();
-    await page.getByRole('button', { name: 'Executed steps' }).click();
-    const graph = page.getByRole('group', { name: 'Executed steps' });
+    await page.getByText('1/', { exact: false }).first().waitFor();
+    await page.getByRole('button', { name: 'Trace' }).click();
+    await page.getByRole('button', { name: 'Execution' }).click();
+    const graph = page.getByRole('group', { name: 'Execution' });
     await graph.getByText('waiting').first().waitFor({ state: 'attached' });
     expect(await graph.getByRole('button', { name: 'Completed' }).count()).to.equal(0);
     await page.getByRole('slider', { name: 'Event shown' }).press('End');
@@ -83,8 +87,8 @@ describeInBrowser('A shared run', (browser) => {
       isDark: true,
       width: 360,
     });
-    const seal = page.getByRole('region', { name: 'Hash chain' });
-    await seal.getByText('Hash chain broken').waitFor();
+    const seal = page.getByRole('region', { name: 'Record' });
+    await seal.getByText('Record damaged').waitFor();
     const { seq } = (await events(run)).find(({ data }) => 'output' in data && 'score' in data.output) ?? { seq: -1 };
     await seal.getByText(`Event ${seq} is invalid`).waitFor();
     expect(await faultsIn(page)).to.deep.equal([]);
@@ -94,10 +98,10 @@ describeInBrowser('A shared run', (browser) => {
     const page = await browser.open(`${service.url}/console/documents`);
     await page.context().addInitScript('delete Crypto.prototype.subtle');
     await page.goto(`${service.url}/console/runs/${run.id}`);
-    const seal = page.getByRole('region', { name: 'Hash chain' });
+    const seal = page.getByRole('region', { name: 'Record' });
     await seal.getByText('Not checked in this browser').waitFor();
     const { events: count, head_hash: hash } = await run.verify();
-    await seal.getByText(`Verified by the service: ${count} events, hash chain valid.`).waitFor();
+    await seal.getByText(`Verified by the service: ${count} events, record verified.`).waitFor();
     await seal.getByText(hash).waitFor();
   });
 });

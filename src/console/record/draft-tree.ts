@@ -7,14 +7,16 @@ export type DraftTag =
   | ('table' | 'thead' | 'tbody' | 'tr' | 'th' | 'td')
   | ('a' | 'strong' | 'em' | 's' | 'code' | 'br' | 'sup' | 'input')
   /** A footnote. */
-  | 'aside';
+  | 'aside'
+  /** A mark that cites a source; `sources.ts` adds it. */
+  | 'cite';
 
 export interface DraftElement {
   readonly tag: DraftTag;
   readonly children: readonly DraftNode[];
-  /** Of `a`: begins with `http:`, `https:` or `mailto:`. */
+  /** Of `a`: begins with `http:`, `https:` or `mailto:`. Of `cite`: a page of the console. */
   readonly href?: string;
-  /** Of `a` its title, of `pre` the language of the code. */
+  /** Of `a` its title, of `pre` the language of the code, of `cite` the name of the source. */
   readonly title?: string;
   /** Of `ol`: the number of its first item. */
   readonly start?: number;

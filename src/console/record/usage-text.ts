@@ -30,6 +30,34 @@ export function usageText(usage: UsageTotals): string {
   return `${all}, ${tokenText(usage)}${unmetered === unpriced ? '' : unmetered}, ${costText(costUsd, models)}${unpriced}`;
 }
 
+/** The calls, the tokens and the cost of a run as rows of names and texts; none without calls. */
+export function usageFacts(usage: UsageTotals): readonly (readonly [name: string, text: string])[] {
+  const { calls, repeatedCalls, toldCalls, pricedCalls, costUsd } = usage;
+  if (calls === 0) return [];
+  const unpriced = unpricedModels(usage.byModel);
+  return [
+    [
+      'Cost',
+      costCell(costUsd, unpriced) + missingText(costUsd === null || unpriced.length > 0 ? 0 : calls - pricedCalls),
+    ],
+    ['Tokens', tokenCell(usage) + missingText(toldCalls === 0 ? 0 : calls - toldCalls)],
+    ['Calls', `${calls}${repeatedCalls === 0 ? '' : `, ${countOf(repeatedCalls, 'retry', 'retries')} of them`}`],
+  ];
+}
+
+/** A cost below a head that says so. */
+export function costCell(costUsd: number | null, unpriced: readonly string[] = []): string {
+  return costUsd === null && unpriced.length === 0 ? NOT_REPORTED : costText(costUsd, unpriced);
+}
+
+/** Tokens below a head that says so: `1.2k in, 800 out`. */
+export function tokenCell({ inputTokens, outputTokens }: Pick<StepUsage, 'inputTokens' | 'outputTokens'>): string {
+  if (inputTokens === null && outputTokens === null) return NOT_REPORTED;
+  const [input, output] = [inputTokens, outputTokens].map((each) => (each === null ? '?' : shortCount(each)));
+  return `${input} in, ${output} out`;
+}
+
+const NOT_REPORTED = 'not reported';
 const NOTHING_REPORTED = 'tokens and cost not reported';
 
 function tokenText({ inputTokens, outputTokens }: Pick<StepUsage, 'inputTokens' | 'outputTokens'>): string {

@@ -1,7 +1,6 @@
 /** Shows a run from a shared file, which holds its events. Needs no service and no network. */
 import { signal } from '@preact/signals';
 import { render } from 'preact';
-import { usageText } from '../record/usage-text.js';
 import type { RunPlace, RunSource } from '../pages/run/store.js';
 import { RunStore } from '../pages/run/store.js';
 import { RunEnd, RunView } from '../pages/run/view.js';
@@ -26,32 +25,25 @@ function SharedPage() {
   const { value: summary } = store.summary;
   return (
     <main id="page" class="wide run">
-      <div class="page-head">
-        <div class="stack">
-          <div class="row">
-            {summary !== null && <Status status={summary.now.status} error={summary.now.error} />}
-            <span class="muted small">{summary?.council ?? 'Built-in council'}</span>
-            <span class="muted small">shared {dateTimeText(run.sharedAt)}</span>
-          </div>
-          <h1>{summary?.topic ?? 'A run'}</h1>
-          {summary !== null && (
-            <p class="muted small">
-              Started {dateTimeText(summary.createdAt)}
-              {summary.actor !== null && ` by ${summary.actor}`}, {usageText(summary.now.usage)}, run {run.id}
-            </p>
-          )}
-          <RunEnd store={store} />
+      <div class="run-head">
+        <div class="row">
+          {summary !== null && <Status status={summary.now.status} error={summary.now.error} />}
+          <span class="muted small">{summary?.council ?? 'Built-in council'}</span>
+          <span class="muted small">shared {dateTimeText(run.sharedAt)}</span>
         </div>
+        <h1>{summary?.topic ?? 'A run'}</h1>
       </div>
+      <RunEnd store={store} />
       {store.head.value >= 0 && <RunView store={store} />}
     </main>
   );
 }
 
-function sourceOf({ id, events }: SharedRun): RunSource {
+function sourceOf({ id, events, documents = {} }: SharedRun): RunSource {
   return {
     id,
     isLive: false,
+    documentNames: () => Promise.resolve(new Map(Object.entries(documents))),
     async *events(from) {
       yield* events.slice(from + 1);
     },

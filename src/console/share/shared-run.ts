@@ -11,6 +11,8 @@ export interface SharedRun {
   readonly sharedAt: string;
   /** All events, in order. */
   readonly events: readonly RunEvent[];
+  /** The file names of documents that its tools found, by id. */
+  readonly documents?: Readonly<Record<string, string>>;
 }
 
 /** JSON that can neither end its `script` element nor start another. */

@@ -3,14 +3,24 @@ import type { ComponentChildren } from 'preact';
 import { useMemo } from 'preact/hooks';
 import type { DraftElement, DraftNode } from '../record/draft-tree.js';
 import { draftTree } from '../record/draft-tree.js';
+import type { Citation } from '../record/sources.js';
+import { withCitations } from '../record/sources.js';
 import { markdown, useChunk } from './chunks.js';
 
+const NO_CITATIONS: ReadonlyMap<string, Citation> = new Map();
+
+interface ProseProps {
+  readonly text: string;
+  /** How it shows the marks of known sources, by mark. */
+  readonly citations?: ReadonlyMap<string, Citation>;
+}
+
 /** Shows the plain text while the Markdown parser loads, or if it cannot load. */
-export function Prose({ text }: { readonly text: string }) {
+export function Prose({ text, citations = NO_CITATIONS }: ProseProps) {
   const { value: loaded } = useChunk(markdown).state;
   const tree = useMemo(
-    () => (loaded.status === 'ready' ? draftTree(loaded.value.tokensOf(text)) : null),
-    [loaded, text],
+    () => (loaded.status === 'ready' ? withCitations(draftTree(loaded.value.tokensOf(text)), citations) : null),
+    [loaded, text, citations],
   );
   return tree === null ? <div class="prose unread">{text}</div> : <div class="prose">{shown(tree)}</div>;
 }
@@ -27,6 +37,8 @@ function Element({ tag: Tag, children, start, align, isChecked, ...words }: Draf
           {shown(children)}
         </a>
       );
+    case 'cite':
+      return <CitationMark {...words}>{shown(children)}</CitationMark>;
     // Both scroll horizontally, by keyboard too.
     case 'pre':
       return (
@@ -55,4 +67,17 @@ function Element({ tag: Tag, children, start, align, isChecked, ...words }: Draf
     default:
       return <Tag>{shown(children)}</Tag>;
   }
+}
+
+interface CitationMarkProps extends Pick<DraftElement, 'href' | 'title'> {
+  readonly children: ComponentChildren;
+}
+
+function CitationMark({ href, title, children }: CitationMarkProps) {
+  if (href === undefined) return <cite title={title}>{children}</cite>;
+  return (
+    <a class="cite" href={href} title={title} aria-label={title}>
+      {children}
+    </a>
+  );
 }

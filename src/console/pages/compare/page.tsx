@@ -24,7 +24,7 @@ export function ComparePage() {
   usePageTitle('Compare');
   const [a, b] = [query.value.get('a') ?? '', query.value.get('b') ?? ''];
   return (
-    <main id="page" class="compare">
+    <main id="page" class="wide compare">
       <div class="page-head">
         <h1>Compare two runs</h1>
         {a !== '' && b !== '' && (
@@ -106,7 +106,10 @@ function ForkNotice({ fork, a, b }: ForkNoticeProps) {
 function storeOf(id: string): RunStore {
   const run = council.run(id);
   return new RunStore({
-    source: { id, isLive: true, events: (from, ending) => run.events({ from, signal: ending }) },
+    source: {
+      ...{ id, isLive: true },
+      events: (from, ending) => run.events({ from, signal: ending }),
+    },
     place: { query: signal(new URLSearchParams()), setQuery: () => undefined },
     clock: now,
     frame: (show) => void window.requestAnimationFrame(show),
@@ -163,7 +166,7 @@ const TOTALS: readonly (readonly [name: string, tell: (run: RunSummary) => Compo
   ['Status', ({ now: { status, error } }) => <Status status={status} error={error} />],
   ['Council', ({ council: name, isGodMode }) => `${name ?? 'Built-in'}${isGodMode ? ', God Mode' : ''}`],
   ['Score', ({ now: { score } }) => score ?? '–'],
-  ['Iterations', ({ now: { iteration } }) => iteration],
+  ['Drafts', ({ now: { iteration } }) => iteration],
   ['Calls', ({ now: { usage } }) => usage.calls],
   ['Tokens in', ({ now: { usage } }) => tokens(usage.inputTokens)],
   ['Tokens out', ({ now: { usage } }) => tokens(usage.outputTokens)],

@@ -6,7 +6,7 @@ import type { ComparedPair, Similarity } from '../../record/compare.js';
 import type { Execution } from '../../record/executions.js';
 import { lastSeqOf, scoreOf } from '../../record/executions.js';
 import { countOf } from '../../record/counts.js';
-import { eventText, executionText, membersText } from '../../record/event-text.js';
+import { executionText, membersText } from '../../record/event-text.js';
 import { stepUsageText } from '../../record/usage-text.js';
 import { pageUrl } from '../../shell/router.js';
 import type { Tone } from '../../ui/controls.js';
@@ -132,13 +132,13 @@ function Side({ name, run, execution }: SideProps) {
         <strong>{name}</strong>{' '}
         {at === null ? 'before its fork' : <a href={pageUrl(['runs', run.source.id], { at })}>event {at}</a>}
       </p>
-      <p class="break">{factsOf(execution).join(' · ')}</p>
+      <p class="break">{factsOf(execution, run).join(' · ')}</p>
       {decision !== null && <p class="muted break">{decision}</p>}
     </div>
   );
 }
 
-function factsOf(execution: Execution): readonly string[] {
+function factsOf(execution: Execution, run: RunStore): readonly string[] {
   const { state, durationMs, routes, panel } = execution;
   const score = scoreOf(execution);
   const next = routes.at(-1)?.next ?? [];
@@ -147,15 +147,16 @@ function factsOf(execution: Execution): readonly string[] {
     ...(score === null ? [] : [`score ${score}`]),
     ...(panel === null ? [] : [membersText(panel.members.map((each) => each.state))]),
     ...(state === 'done' ? [] : [executionText(state)]),
-    ...(next.length === 0 ? [] : [`to ${next.join(', ')}`]),
+    ...(next.length === 0 ? [] : [`to ${next.map((node) => run.labelOf(node)).join(', ')}`]),
     ...(usage === null ? [] : [usage]),
     ...(durationMs === null ? [] : [lengthText(durationMs)]),
   ];
 }
 
 /** The decision at the pause before it, or null if there was none. */
-function decisionOn({ pause: number }: Execution, { trace: executions, record }: RunStore): string | null {
+function decisionOn({ pause: number }: Execution, run: RunStore): string | null {
+  const { trace: executions, record } = run;
   const pause = number === null ? undefined : executions.value?.pauses.find((each) => each.number === number);
   const event = record.events[pause?.decision?.seq ?? -1];
-  return event === undefined ? null : eventText(event);
+  return event === undefined ? null : run.textOf(event);
 }

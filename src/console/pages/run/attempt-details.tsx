@@ -5,6 +5,7 @@ import { argumentsText } from '../../record/event-text.js';
 import type { Attempt } from '../../record/run-history.js';
 import { pageUrl } from '../../shell/router.js';
 import { Button } from '../../ui/controls.js';
+import { documentText } from './sources.js';
 import type { RunStore } from './store.js';
 
 interface AttemptProps {
@@ -106,7 +107,8 @@ function Hit({ store, hit }: { readonly store: RunStore; readonly hit: Call['hit
       <>{hit.title}</>
     );
   }
-  const text = `page ${hit.page}, chunk ${hit.chunk + 1} of document ${hit.document.slice(0, 8)}`;
+  const name = documentText(hit.document, store.documentNames.value);
+  const text = `${name}, page ${hit.page}, chunk ${hit.chunk + 1}`;
   if (!store.source.isLive) return <>{text}</>;
   return <a href={pageUrl(['documents', hit.document], { page: hit.page, chunk: hit.chunk })}>{text}</a>;
 }

@@ -7,21 +7,20 @@ import type { RunStore } from './store.js';
 /** Loads with the first panel, rank, jury or judge. */
 const view = chunk(() => import('./deliberation/view.js'));
 
-/** Nothing in a run without panels, ranks, juries and judges. */
 export function Deliberation({ store }: { readonly store: RunStore }) {
   const trace = store.fullTrace.value;
   const hasAny =
     trace !== null &&
     (trace.keptAnswers.length > 0 || trace.executions.some(({ panel, role }) => panel !== null || role === 'judge'));
-  return hasAny ? <Section store={store} /> : null;
+  if (!hasAny) return <p class="muted">This run has no panel, rank, jury or judge.</p>;
+  return <Section store={store} />;
 }
 
 function Section({ store }: { readonly store: RunStore }) {
   const loaded = useChunk(view);
   const trace = store.trace.value;
   return (
-    <section class="card deliberation" aria-labelledby="deliberation">
-      <h2 id="deliberation">Deliberation</h2>
+    <section class="deliberation" aria-label="Deliberation">
       <WhenLoaded of={loaded} what="the deliberation">
         {({ DeliberationView }) => trace !== null && <DeliberationView {...{ store, trace }} />}
       </WhenLoaded>

@@ -40,7 +40,7 @@ export function ForkTree({ store }: { readonly store: RunStore }) {
     return { ancestors, forks: await forksOf(source.id, 2, signal) };
   });
   return (
-    <section class="card" aria-labelledby="forks">
+    <section class="stack close" aria-labelledby="forks">
       <h2 id="forks">Forks</h2>
       <WhenLoaded of={family} what="the forks" lines={2}>
         {(found) => (

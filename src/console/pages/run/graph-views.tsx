@@ -5,15 +5,15 @@ import type { NodeView } from '../../record/graph.js';
 import type { Camera } from '../../ui/camera-sight.js';
 import { graphLayout, useChunk } from '../../ui/chunks.js';
 import { Segments } from '../../ui/controls.js';
-import { WhenLoaded, Empty } from '../../ui/states.js';
+import { WhenLoaded } from '../../ui/states.js';
 import type { GraphNodeShown, GraphProps } from '../../ui/graph.js';
 import { Graph } from '../../ui/graph.js';
 import type { RunStore } from './store.js';
 import { pageOf, stepId, executionGraph } from './execution-graph.js';
 
 const VIEWS = [
-  { value: 'is', text: 'Council graph' },
-  { value: 'ran', text: 'Executed steps' },
+  { value: 'is', text: 'Council' },
+  { value: 'ran', text: 'Execution' },
 ] as const;
 
 /** Each view keeps its camera. */
@@ -22,7 +22,7 @@ export function RunGraph({ store }: { readonly store: RunStore }) {
   const layout = useChunk(graphLayout);
   const view = store.view.value;
   if (store.graph.value?.nodes.length === 0) {
-    return <Empty title="No graph">The council cannot run.</Empty>;
+    return <p class="muted">The council has no graph: it cannot run.</p>;
   }
   return (
     <section class="run-graph" aria-label="Graph">
@@ -32,7 +32,7 @@ export function RunGraph({ store }: { readonly store: RunStore }) {
           view === 'is' ? (
             <CouncilGraph key="is" {...{ store, layoutGraph }} camera={is} />
           ) : (
-            <ExecutedSteps key="ran" {...{ store, layoutGraph }} camera={ran} />
+            <ExecutionView key="ran" {...{ store, layoutGraph }} camera={ran} />
           )
         }
       </WhenLoaded>
@@ -52,7 +52,7 @@ function CouncilGraph({ store, camera, layoutGraph }: ViewProps) {
   const { node = null } = store.trace.value?.executions.find(({ step }) => step === selected) ?? {};
   return (
     <Graph
-      name="Council graph"
+      name="Council"
       {...{ camera, layoutGraph }}
       nodes={nodes.map(nodeShown)}
       edges={edges.map((edge) => ({ ...edge, label: edge.condition }))}
@@ -81,13 +81,13 @@ function currentNode(nodes: readonly GraphNodeShown[]): string | null {
   return (there.findLast(({ state }) => state !== 'done') ?? there.at(-1))?.id ?? null;
 }
 
-function ExecutedSteps({ store, camera, layoutGraph }: ViewProps) {
+function ExecutionView({ store, camera, layoutGraph }: ViewProps) {
   const [now, whole] = [store.trace.value, store.fullTrace.value];
   const turned = useSignal<{ readonly of: number; readonly page: number } | null>(null);
   const ownPage = pageOf(now?.executions.length ?? 0);
   // Shows the page of the current step when that changes.
   const page = turned.value?.of === ownPage ? turned.value.page : ownPage;
-  const shared = { name: 'Executed steps', camera, layoutGraph };
+  const shared = { name: 'Execution', camera, layoutGraph };
   if (now === null || whole === null) return <Graph {...shared} nodes={[]} edges={[]} />;
   const { nodes, edges, targets } = executionGraph(now, whole, page);
   const step = store.selectedStep.value;

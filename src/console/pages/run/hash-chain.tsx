@@ -6,6 +6,7 @@ import type { Verification } from '../../../generated/schemas.js';
 import type { ChainResult } from '../../record/chain.js';
 import { ChainCheck } from '../../record/chain.js';
 import { countOf } from '../../record/counts.js';
+import { CopyButton } from '../../ui/clipboard.js';
 import { Badge } from '../../ui/controls.js';
 import { useLoaded } from '../../ui/loaded.js';
 import { errorText } from '../../ui/states.js';
@@ -38,7 +39,7 @@ function useChain(store: RunStore): ReadonlySignal<ChainResult | null> {
 export function HashChain({ store }: { readonly store: RunStore }) {
   const { value: result } = useChain(store);
   return (
-    <section class="hash-chain card" aria-label="Hash chain">
+    <section class="hash-chain" aria-label="Record">
       {result === null ? <ServiceVerification store={store} /> : <Found result={result} count={store.head.value + 1} />}
     </section>
   );
@@ -50,7 +51,7 @@ function Found({ result, count }: { readonly result: ChainResult; readonly count
     return (
       <div role="alert" class="stack">
         <div class="row">
-          <Badge tone="bad">Hash chain broken</Badge>
+          <Badge tone="bad">Record damaged</Badge>
           <span class="break">
             Event {firstDifference.seq} is invalid: {firstDifference.what}. The {countOf(checked, 'event')} before it
             are valid.
@@ -65,9 +66,9 @@ function Found({ result, count }: { readonly result: ChainResult; readonly count
         {checked === 0 || count - checked > BEHIND ? (
           <Badge tone="busy">Checking</Badge>
         ) : (
-          <Badge tone="good">Hash chain valid</Badge>
+          <Badge tone="good">Record verified</Badge>
         )}
-        <span>{countOf(checked, 'event')} checked in this browser</span>
+        <span class="small">{countOf(checked, 'event')} checked in this browser</span>
       </div>
       <HeadHash hash={headHash} />
     </>
@@ -101,14 +102,18 @@ function ServiceVerification({ store: { source } }: { readonly store: RunStore }
 /** The service's verification as text. */
 export function verdict({ events, first_difference: difference }: Verification): string {
   return difference === null
-    ? `${countOf(events, 'event')}, hash chain valid.`
+    ? `${countOf(events, 'event')}, record verified.`
     : `${countOf(events, 'event')} valid, event ${difference.seq} is invalid: ${difference.what}`;
 }
 
 function HeadHash({ hash }: { readonly hash: string }) {
   return (
-    <p class="small muted">
-      Head hash <code class="break">{hash}</code>
+    <p class="small copied">
+      <span class="muted nowrap">Head hash</span>
+      <code class="clip" title={hash}>
+        {hash}
+      </code>
+      <CopyButton name="Head hash" of={() => ({ text: hash })} />
     </p>
   );
 }

@@ -38,8 +38,9 @@ export function RunPage() {
           <RunHead store={store} />
           {faulty}
           <PausePanel store={store} />
-          <RunView store={store} />
-          <ForkTree store={store} />
+          <RunView store={store}>
+            <ForkTree store={store} />
+          </RunView>
         </>
       )}
     </main>
@@ -55,11 +56,26 @@ function storeOf(id: string): RunStore {
       tokens: (signal) => run.tokens({ signal }),
       verify: (signal) => run.verify({ signal }),
       prompt: (step, signal) => run.prompt(step, { signal }),
+      draft: (format) => run.draft({ format }),
+      documentNames: namesOfDocuments,
     },
     place: { query, setQuery },
     clock: now,
     frame: (show) => void window.requestAnimationFrame(show),
   });
+}
+
+/** Leaves out documents that are deleted. */
+async function namesOfDocuments(ids: readonly string[], ending: AbortSignal): Promise<ReadonlyMap<string, string>> {
+  const named = ids.map(async (id): Promise<readonly (readonly [string, string])[]> => {
+    try {
+      return [[id, (await council.documents.get(id, { signal: ending })).filename]];
+    } catch (error) {
+      if (error instanceof NotFoundError) return [];
+      throw error;
+    }
+  });
+  return new Map((await Promise.all(named)).flat());
 }
 
 function NothingYet({ fault, children }: { readonly fault: unknown; readonly children: ComponentChildren }) {

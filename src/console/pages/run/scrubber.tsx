@@ -1,7 +1,9 @@
-/** Selects the event shown, by pointer or keyboard. */
-import type { RunEvent } from '../../../client/run-events.js';
-import { eventText } from '../../record/event-text.js';
+/** Selects the event shown, by pointer or keyboard: a thin line that opens when it is touched. */
+import { useSignal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
+import { countOf } from '../../record/counts.js';
 import { Badge, Button } from '../../ui/controls.js';
+import { Icon } from '../../ui/icon.js';
 import { dateTimeText } from '../../ui/time.js';
 import type { RunStore, Landmark } from './store.js';
 
@@ -10,19 +12,22 @@ export function Scrubber({ store }: { readonly store: RunStore }) {
   const { value: head } = store.head;
   const { value: shown } = store.shown;
   const event = store.record.events[shown];
-  const words = event === undefined ? '' : eventText(event);
+  const words = event === undefined ? '' : store.textOf(event);
+  // Stays open: if it closed without the focus, the page would move away under a click elsewhere.
+  const isTouched = useSignal(false);
+  const isOpen = isTouched.value || store.at.value !== null;
   function onKeyDown(event: KeyboardEvent): void {
     if (!event.shiftKey || (event.key !== 'ArrowLeft' && event.key !== 'ArrowRight')) return;
     event.preventDefault();
     store.stride(event.key === 'ArrowRight' ? 1 : -1);
   }
   return (
-    <section class="card scrubber" aria-label="Event navigation">
-      <div class="row">
-        <Steps store={store} />
-        <EventShown event={event} words={words} head={head} />
-        <Live store={store} />
-      </div>
+    <section
+      class={`scrubber${isOpen ? ' open' : ''}`}
+      aria-label="Event navigation"
+      onFocusIn={() => (isTouched.value = true)}
+    >
+      <Play store={store} />
       <div class="scrubber-line">
         <input
           type="range"
@@ -30,37 +35,58 @@ export function Scrubber({ store }: { readonly store: RunStore }) {
           max={Math.max(0, head)}
           value={Math.max(0, shown)}
           aria-label="Event shown"
-          aria-valuetext={`Event ${shown} of ${head}: ${words}`}
+          aria-valuetext={`${shown + 1} of ${head + 1}: ${words}`}
           title="← → by one event, with Shift to the next draft or decision"
           onInput={(input) => store.goTo(Number(input.currentTarget.value))}
           onKeyDown={onKeyDown}
         />
         <Ticks stops={store.landmarks.value} head={head} />
       </div>
+      <span class="muted numeric small" title={`${shown + 1} of ${countOf(head + 1, 'event')}`}>
+        {shown + 1}/{head + 1}
+      </span>
+      <Live store={store} />
+      <div class="scrubber-more">
+        <Steps store={store} />
+        {event !== undefined && (
+          <p class="event-text clamp">
+            {words}{' '}
+            <time class="muted small" datetime={event.at}>
+              event {event.seq}, {dateTimeText(event.at)}
+            </time>
+          </p>
+        )}
+      </div>
     </section>
   );
 }
 
-function EventShown({
-  event,
-  words,
-  head,
-}: {
-  readonly event: RunEvent | undefined;
-  readonly words: string;
-  readonly head: number;
-}) {
-  if (event === undefined) return <span class="grow" />;
+/** The time that a replay takes at most, and the shortest time that it shows an event, in milliseconds. */
+const [REPLAY_MS, EVENT_MS] = [30_000, 600];
+
+/** Replays the run from the event shown, or from its first at the last. */
+function Play({ store }: { readonly store: RunStore }) {
+  const isPlaying = useSignal(false);
+  useEffect(() => {
+    if (!isPlaying.value) return undefined;
+    if (store.shown.value >= store.head.value) store.goTo(0);
+    const by = Math.max(1, Math.ceil((store.head.value * EVENT_MS) / REPLAY_MS));
+    const timer = window.setInterval(() => {
+      store.step(by);
+      if (store.shown.value >= store.head.value) isPlaying.value = false;
+    }, EVENT_MS);
+    return () => window.clearInterval(timer);
+  }, [isPlaying.value]);
   return (
-    <p class="grow event-text clamp">
-      <span class="muted numeric small">
-        {event.seq}/{head}
-      </span>{' '}
-      {words}{' '}
-      <time class="muted small" datetime={event.at}>
-        {dateTimeText(event.at)}
-      </time>
-    </p>
+    <Button
+      slim
+      tone="plain"
+      label={isPlaying.value ? 'Pause the replay' : 'Play the events'}
+      disabled={store.head.value < 1}
+      onClick={() => (isPlaying.value = !isPlaying.value)}
+    >
+      <Icon name={isPlaying.value ? 'pause' : 'play'} />
+    </Button>
   );
 }
 
@@ -86,9 +112,10 @@ function Steps({ store }: { readonly store: RunStore }) {
   );
 }
 
+/** Whether the page follows the run, or a button to the last event. */
 function Live({ store }: { readonly store: RunStore }) {
   if (store.isFollowing.value) return <Badge tone="busy">Live</Badge>;
-  if (store.shown.value >= store.head.value) return <Badge>Last event</Badge>;
+  if (store.shown.value >= store.head.value) return null;
   return (
     <Button slim onClick={() => store.goTo(null)}>
       {store.isOver.value || !store.source.isLive ? 'Show last event' : 'Back to live'}

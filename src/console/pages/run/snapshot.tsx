@@ -1,10 +1,7 @@
-/** The run at the event shown: feedback, state and events. */
-import { eventText } from '../../record/event-text.js';
+/** The run at the event shown: its state and its events. */
 import { usageText } from '../../record/usage-text.js';
 import type { Fact } from '../../ui/controls.js';
 import { Facts } from '../../ui/controls.js';
-import { Prose } from '../../ui/prose.js';
-import { Empty } from '../../ui/states.js';
 import { lengthText } from '../../record/durations.js';
 import { dateTimeText } from '../../ui/time.js';
 import { Windowed } from '../../ui/windowed.js';
@@ -15,33 +12,25 @@ interface Shown {
   readonly store: RunStore;
 }
 
-export function Feedback({ store }: Shown) {
-  const { feedback = [] } = store.snapshot.value ?? {};
-  if (feedback.length === 0) return <Empty title="No feedback yet">Critics and approvers give feedback.</Empty>;
-  return (
-    <ol class="stack marked">
-      {feedback.map((text, index) => (
-        <li key={index}>
-          <Prose text={text} />
-        </li>
-      ))}
-    </ol>
-  );
-}
-
 export function State({ store }: Shown) {
   const { value: snapshot } = store.snapshot;
   if (snapshot === null) return null;
   const facts: readonly Fact[] = [
     ['Status', snapshot.status],
     ['Topic', snapshot.topic],
-    ['Active nodes', snapshot.activeNodes.join(', ')],
-    ['Waiting nodes', snapshot.nextNodes.join(', ')],
+    ['At work', labelsOf(store, snapshot.activeNodes)],
+    ['Waiting for a decision', labelsOf(store, snapshot.nextNodes)],
     ['Drafts', snapshot.iteration],
     ['Score', snapshot.score],
     ['Verdict', snapshot.route],
     ['Feedback', snapshot.feedback.length],
-    ['Branches', snapshot.branches.map(({ node }) => node).join(', ')],
+    [
+      'Branches',
+      labelsOf(
+        store,
+        snapshot.branches.map(({ node }) => node),
+      ),
+    ],
     ['Instance', snapshot.owner],
     ['Usage', usageText(snapshot.usage)],
     ['Time in pauses', snapshot.waitedMs === 0 ? null : lengthText(snapshot.waitedMs)],
@@ -49,6 +38,10 @@ export function State({ store }: Shown) {
   ];
   const none = <span class="muted">none</span>;
   return <Facts facts={facts.map(([name, value]) => [name, value === null || value === '' ? none : value])} />;
+}
+
+function labelsOf(store: RunStore, nodes: readonly string[]): string {
+  return nodes.map((node) => store.labelOf(node)).join(', ');
 }
 
 const ROW_PX = 34;
@@ -64,7 +57,7 @@ export function Events({ store }: Shown) {
       row={(seq) => {
         const event = store.record.events[seq];
         if (event === undefined) return null;
-        const words = eventText(event);
+        const words = store.textOf(event);
         return (
           <button
             type="button"

@@ -1,4 +1,5 @@
 /** One execution of a node: its input, tool calls, output, route and usage. */
+import { useSignal } from '@preact/signals';
 import { countOf } from '../../record/counts.js';
 import { lengthText } from '../../record/durations.js';
 import { executionText, membersText } from '../../record/event-text.js';
@@ -23,7 +24,7 @@ import type { RunStore } from './store.js';
 export function StepDetails({ store }: { readonly store: RunStore }) {
   const [selected, trace] = [store.selectedStep.value, store.trace.value];
   if (selected === null || trace === null) {
-    return <Empty title="No step selected">Select a node in the graph.</Empty>;
+    return <Empty title="No step selected">Select a member in the graph.</Empty>;
   }
   const execution = trace.executions.find(({ step }) => step === selected);
   if (execution === undefined) return <NotYet store={store} step={selected} />;
@@ -52,7 +53,7 @@ function Details({ store, execution, trace }: DetailsProps) {
   return (
     <div class="step stack">
       <div class="row">
-        <h3>{label}</h3>
+        <h2>{label}</h2>
         <Badge tone={EXECUTION_TONES[state]}>{executionText(state)}</Badge>
         <span class="muted small">
           {role === 'critic' && execution.panel !== null ? 'jury' : role}, step {step}
@@ -125,11 +126,12 @@ function answersRead(execution: Execution): string | null {
 }
 
 function Output({ output }: { readonly output: NonNullable<Execution['output']>['value'] }) {
+  const isOpen = useSignal(false);
   if ('draft' in output) {
     return (
-      <details>
+      <details open={isOpen.value} onToggle={(event) => (isOpen.value = event.currentTarget.open)}>
         <summary>Wrote a draft of {countOf([...output.draft].length, 'character')}</summary>
-        <Prose text={output.draft} />
+        {isOpen.value && <Prose text={output.draft} />}
       </details>
     );
   }
@@ -139,7 +141,7 @@ function Output({ output }: { readonly output: NonNullable<Execution['output']>[
 function Route({ store, route: { seq, next, reason, by } }: { readonly store: RunStore; readonly route: RouteTaken }) {
   return (
     <p>
-      {next.length === 0 ? 'Ended its branch' : `Next: ${next.join(', ')}`}
+      {next.length === 0 ? 'Ended its branch' : `Next: ${next.map((node) => store.labelOf(node)).join(', ')}`}
       {by === 'human' ? ', changed by an approver' : ''}
       {reason === '' ? '' : `: ${reason}`}{' '}
       <Button slim tone="plain" onClick={() => store.goTo(seq)}>

@@ -4,7 +4,7 @@ import { batch, computed, signal } from '@preact/signals';
 import type { RunEvent } from '../../../client/run-events.js';
 import { isTerminal } from '../../../client/run-events.js';
 import type { LiveMessage } from '../../../client/tokens.js';
-import type { StepPrompt, Verification } from '../../../generated/schemas.js';
+import type { Graph, GraphNode, StepPrompt, Verification } from '../../../generated/schemas.js';
 import type { ExecutionTrace } from '../../record/executions.js';
 import { traceAt } from '../../record/executions.js';
 import type { GraphView } from '../../record/graph.js';
@@ -13,6 +13,13 @@ import type { RunSnapshot } from '../../record/run-record.js';
 import { RunRecord } from '../../record/run-record.js';
 import type { Timeline } from '../../record/timeline.js';
 import { timelineAt } from '../../record/timeline.js';
+import type { Names } from '../../record/event-text.js';
+import { eventText } from '../../record/event-text.js';
+import type { Source } from '../../record/sources.js';
+import { sourcesAt } from '../../record/sources.js';
+import { labelInOneLine } from '../../../graph/label.js';
+import type { RunTab } from './tabs.js';
+import { STEP_TABS, tabIn } from './tabs.js';
 import type { Writing } from './writings.js';
 import { Writings } from './writings.js';
 
@@ -29,6 +36,10 @@ export interface RunSource {
   readonly verify?: (signal: AbortSignal) => Promise<Verification>;
   /** The prompt of a step's last attempt. Absent in a shared file. */
   readonly prompt?: (step: number, signal: AbortSignal) => Promise<StepPrompt>;
+  /** The draft at the head, as a file. Absent in a shared file. */
+  readonly draft?: (format: 'md' | 'docx') => Promise<Uint8Array>;
+  /** The file names of documents by id, of those that still exist. Absent: no names. */
+  readonly documentNames?: (ids: readonly string[], signal: AbortSignal) => Promise<ReadonlyMap<string, string>>;
 }
 
 /** The query that holds the event shown and the view. */
@@ -91,6 +102,8 @@ export class RunStore {
   readonly tokens = signal<readonly Writing[]>([]);
   /** Why the events cannot be loaded, or null. */
   readonly fault = signal<unknown>(null);
+  /** The file names of the documents that tools have found, by id, as far as they are known. */
+  readonly documentNames = signal<ReadonlyMap<string, string>>(new Map());
   readonly #stops: Landmark[] = [];
   readonly #writings = new Writings();
   #isFrameAsked = false;
@@ -150,7 +163,7 @@ export class RunStore {
   readonly view: ReadonlySignal<RunView> = computed(() =>
     this.#place.query.value.get('view') === 'ran' ? 'ran' : 'is',
   );
-  readonly tab = computed(() => this.#place.query.value.get('tab'));
+  readonly tab: ReadonlySignal<RunTab> = computed(() => tabIn(this.#place.query.value));
   /** The selected step, or null. */
   readonly selectedStep = computed(() => this.#numberIn('step'));
   /** The selected member of that step, or null. */
@@ -158,12 +171,22 @@ export class RunStore {
   /** The event to compare the draft with, or null for the previous draft. */
   readonly comparedWith = computed(() => this.#numberIn('with'));
 
+  /** What the tools have found up to the event shown. */
+  readonly sources: ReadonlySignal<readonly Source[]> = computed(() => sourcesAt(this.record.events, this.shown.value));
+
+  /** The labels of nodes and members. */
+  readonly names: ReadonlySignal<Names> = computed(() => namesIn(this.#graph.value));
+  readonly #graph = computed(() => (this.head.value < 0 ? null : (this.record.stateAt(0)?.plan.graph ?? null)));
+
   /** The label of a node, or of one of its members with that of the node. */
   labelOf(node: string, member: string | null = null): string {
-    const label = this.graph.value?.nodes.find(({ id }) => id === node)?.label ?? node;
-    if (member === null) return label;
-    const members = this.fullTrace.value?.executions.findLast((each) => each.node === node)?.panel?.members ?? [];
-    return `${members.find((each) => each.member === member)?.label ?? member} of ${label}`;
+    const names = this.names.value;
+    return member === null ? names.node(node) : `${names.member(node, member)} of ${names.node(node)}`;
+  }
+
+  /** An event as one sentence. */
+  textOf(event: RunEvent): string {
+    return eventText(event, this.names.value);
   }
 
   /** Follows the run; a second start continues after the last event. @returns stops following */
@@ -195,13 +218,16 @@ export class RunStore {
     this.#place.setQuery({ view: view === 'is' ? null : view });
   }
 
-  setTab(tab: string | null): void {
-    this.#place.setQuery({ tab });
+  setTab(tab: RunTab): void {
+    // `tabIn` finds the draft without a tab, but for an old URL that names a view or a step.
+    const isDefault = tab === 'draft' && !this.#place.query.value.has('view') && this.selectedStep.value === null;
+    this.#place.setQuery({ tab: isDefault ? null : tab });
   }
 
-  /** Selects a step, or none with null, and one of its members. */
+  /** Selects a step, or none with null, and one of its members. Views without steps make room for the list of steps. */
   select(step: number | null, member: string | null = null): void {
-    this.#place.setQuery({ step, member, tab: step === null ? null : 'step' });
+    const { value: tab } = this.tab;
+    this.#place.setQuery({ step, member, tab: step === null || STEP_TABS.includes(tab) ? tab : 'step' });
   }
 
   /** Compares the draft with that of another event, or with the previous draft for null. */
@@ -270,6 +296,22 @@ export class RunStore {
     const endedAt = 'completedAt' in state.phase ? state.phase.completedAt : null;
     return { topic, council, blueprintId, isGodMode: godMode, actor, parent, endedAt, createdAt: state.createdAt, now };
   }
+}
+
+/** The labels in a graph; an id without one stays. */
+function namesIn(graph: Graph | null): Names {
+  const nodes = new Map(graph?.nodes.map((node) => [node.id, node]));
+  const panels = [...nodes.values()].filter(({ role }) => role === 'panel');
+  const labelIn = (all: readonly GraphNode[], id: string): string | undefined =>
+    all.flatMap(({ members = [] }) => members).find((each) => each.id === id)?.label;
+  return {
+    node: (id) => labelInOneLine(nodes.get(id)?.label ?? id),
+    member(node, id) {
+      const own = nodes.get(node);
+      return labelIn(own === undefined ? [] : [own], id) ?? labelIn(panels, id) ?? id;
+    },
+    ranked: (id) => labelIn(panels, id) ?? id,
+  };
 }
 
 /** Landmarks for `stride`. */

@@ -11,14 +11,13 @@ import type { RunStore } from './store.js';
 /** Arrow keys move between periods and lanes; Enter selects. */
 export function TimelineView({ store }: { readonly store: RunStore }) {
   const timeline = store.timeline.value;
-  if (timeline === null || timeline.zones.length + timeline.lanes.length === 0) return null;
+  if (timeline === null || timeline.zones.length + timeline.lanes.length === 0) {
+    return <p class="muted">No step has started.</p>;
+  }
   return (
-    <section class="card" aria-labelledby="timeline">
-      <div class="row spread">
-        <h2 id="timeline">Timeline</h2>
-        <span class="small muted">{spent(timeline)}</span>
-      </div>
-      <div class="timeline" tabIndex={-1}>
+    <section class="card" aria-label="Timeline">
+      <p class="small muted">{spent(timeline)}</p>
+      <div class="timeline" tabIndex={0} role="group" aria-label="Periods">
         <div class={`timeline-sheet${timeline.zones.some(({ isBreak }) => isBreak) ? ' broken' : ''}`}>
           <Zones zones={timeline.zones} />
           <Lanes lanes={timeline.lanes} store={store} />

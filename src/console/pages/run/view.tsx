@@ -1,34 +1,25 @@
 /** The view of a run, for its page and for a shared file. */
-import type { ComponentType } from 'preact';
+import type { ComponentChildren } from 'preact';
+import { useRef } from 'preact/hooks';
 import { BUDGET_ENDS } from '../../../run/budget/end.js';
 import { runFailureText } from '../../../run/failure-texts.js';
+import { chunk, useChunk } from '../../ui/chunks.js';
+import { Segments } from '../../ui/controls.js';
+import { WhenLoaded } from '../../ui/states.js';
 import { Tabs } from '../../ui/tabs.js';
-import { Deliberation } from './deliberation.js';
-import { Changes, Draft } from './draft.js';
+import { Draft } from './draft.js';
+import { DraftActions } from './draft-actions.js';
 import { RunGraph } from './graph-views.js';
-import { Events, Feedback, RawEvent, State } from './snapshot.js';
-import { Scores } from './scores.js';
 import { Scrubber } from './scrubber.js';
-import { HashChain } from './hash-chain.js';
-import { StepDetails } from './step-details.js';
 import { budgetEndAt, errorAt } from '../../record/run-end.js';
+import { useDocumentNames } from './sources.js';
 import type { RunStore } from './store.js';
-import { TimelineView } from './timeline.js';
+import { Aside } from './aside.js';
+import type { ResultTab, RunTab, TraceTab } from './tabs.js';
+import { isResult, RANKS, rankOf } from './tabs.js';
 
-interface View {
-  readonly value: string;
-  readonly text: string;
-  readonly Shown: ComponentType<{ readonly store: RunStore }>;
-}
-
-const VIEWS: readonly [View, ...View[]] = [
-  { value: 'draft', text: 'Draft', Shown: Draft },
-  { value: 'changes', text: 'Changes', Shown: Changes },
-  { value: 'feedback', text: 'Feedback', Shown: Feedback },
-  { value: 'step', text: 'Step', Shown: StepDetails },
-  { value: 'events', text: 'Events', Shown: Recorded },
-  { value: 'state', text: 'State', Shown: State },
-];
+const result = chunk(() => import('./result.js'));
+const trace = chunk(() => import('./trace.js'));
 
 /** Why a run failed, and what the user can do; or that it stopped at its budget. */
 export function RunEnd({ store }: { readonly store: RunStore }) {
@@ -39,7 +30,7 @@ export function RunEnd({ store }: { readonly store: RunStore }) {
   if (last?.type !== 'RunFailed') return null;
   return (
     <div class="notice bad">
-      <div class="stack break">
+      <div class="stack tight break">
         <strong>{errorAt(events, head)}</strong>
         <span class="small">{runFailureText(last.data.kind).advice}</span>
       </div>
@@ -47,42 +38,91 @@ export function RunEnd({ store }: { readonly store: RunStore }) {
   );
 }
 
+interface RunViewProps {
+  readonly store: RunStore;
+  /** More parts of the side. */
+  readonly children?: ComponentChildren;
+}
+
 /** Needs at least one event. */
-export function RunView({ store }: { readonly store: RunStore }) {
-  const chosen = VIEWS.find(({ value }) => value === store.tab.value) ?? VIEWS[0];
-  const feedback = store.snapshot.value?.feedback.length ?? 0;
-  const options = VIEWS.map(({ value, text }) => ({ value, text, count: value === 'feedback' ? feedback : 0 }));
+export function RunView({ store, children }: RunViewProps) {
+  const { value: tab } = store.tab;
+  useDocumentNames(store);
+  const rank = rankOf(tab);
+  const lastTabs = useRef<Partial<Record<string, RunTab>>>({});
+  lastTabs.current[rank.value] = tab;
+  const counts = countsOf(store);
+  const options = rank.tabs.map(({ value, text }: { readonly value: RunTab; readonly text: string }) => {
+    return { value, text, count: counts[value] ?? 0 };
+  });
   return (
     <>
       <Scrubber store={store} />
-      <div class="run-body">
-        <div class="stack">
-          <RunGraph store={store} />
-          <Scores store={store} />
-        </div>
-        <div class="card run-side">
-          <Tabs
-            label="At this event"
-            value={chosen.value}
-            options={options}
-            onChange={(tab) => store.setTab(tab === VIEWS[0].value ? null : tab)}
-          >
-            <chosen.Shown store={store} />
-          </Tabs>
-        </div>
+      <div class={`run-views ${rank.value}`}>
+        <Segments
+          label="View"
+          value={rank.value}
+          options={RANKS}
+          onChange={(next) => {
+            const chosen = RANKS.find(({ value }) => value === next) ?? RANKS[0];
+            store.setTab(lastTabs.current[next] ?? chosen.tabs[0].value);
+          }}
+        />
+        {isResult(tab) && <DraftActions store={store} />}
+        <Tabs label={rank.text} value={tab} options={options} onChange={(next) => store.setTab(next)}>
+          <Chosen tab={tab} store={store} />
+        </Tabs>
+        <Aside store={store}>{children}</Aside>
       </div>
-      <Deliberation store={store} />
-      <TimelineView store={store} />
-      <HashChain store={store} />
     </>
   );
 }
 
-function Recorded({ store }: { readonly store: RunStore }) {
+function countsOf(store: RunStore): Partial<Record<RunTab, number>> {
+  return { feedback: store.snapshot.value?.feedback.length ?? 0, sources: store.sources.value.length };
+}
+
+interface ChosenProps<T extends RunTab> {
+  readonly tab: T;
+  readonly store: RunStore;
+}
+
+function Chosen({ tab, store }: ChosenProps<RunTab>) {
+  if (tab === 'draft') return <Draft store={store} />;
+  if (tab === 'graph') return <GraphView store={store} />;
+  return isResult(tab) ? <ResultView {...{ tab, store }} /> : <TraceView {...{ tab, store }} />;
+}
+
+function ResultView({ tab, store }: ChosenProps<Exclude<ResultTab, 'draft'>>) {
+  const loaded = useChunk(result);
   return (
-    <>
-      <Events store={store} />
-      <RawEvent store={store} />
-    </>
+    <WhenLoaded of={loaded} what="the view">
+      {({ VIEWS: { [tab]: View } }) => <View store={store} />}
+    </WhenLoaded>
+  );
+}
+
+/** Its drawing does not load later, so that a page with a graph, a step and a draft loads at most what it may. */
+function GraphView({ store }: Pick<RunViewProps, 'store'>) {
+  const loaded = useChunk(trace);
+  const isStepShown = store.selectedStep.value !== null;
+  return (
+    <div class={isStepShown ? 'beside' : undefined}>
+      <RunGraph store={store} />
+      {isStepShown && (
+        <WhenLoaded of={loaded} what="the step">
+          {({ SelectedStep }) => <SelectedStep store={store} />}
+        </WhenLoaded>
+      )}
+    </div>
+  );
+}
+
+function TraceView({ tab, store }: ChosenProps<Exclude<TraceTab, 'graph'>>) {
+  const loaded = useChunk(trace);
+  return (
+    <WhenLoaded of={loaded} what="the view">
+      {({ VIEWS: { [tab]: View } }) => <View store={store} />}
+    </WhenLoaded>
   );
 }

@@ -1,0 +1,198 @@
+/** Forks a run at the event shown: the changes, their cost, and the start. */
+import { useSignal } from '@preact/signals';
+import { useMemo } from 'preact/hooks';
+import type { ForkRequest } from '../../../generated/schemas.js';
+import type { TypedLimits } from '../../record/budget.js';
+import { countOf } from '../../record/counts.js';
+import { usageText } from '../../record/usage-text.js';
+import { council } from '../../shell/council.js';
+import { navigateFromHere, pageUrl } from '../../shell/router.js';
+import { lockIfUnauthorized } from '../../shell/session.js';
+import { toast } from '../../shell/toasts.js';
+import { LimitFields } from '../../ui/budget-fields.js';
+import { Button, TextBox } from '../../ui/controls.js';
+import { Dialog } from '../../ui/dialog.js';
+import { useResource } from '../../ui/resource.js';
+import { errorText } from '../../ui/states.js';
+import { invalidNumbers } from '../inbox/edit.js';
+import { StateFields } from '../inbox/state-fields.js';
+import type { ForkDraft } from './fork-draft.js';
+import { budgetOf, changesOf, draftOf, limitFaults } from './fork-draft.js';
+import type { RunStore } from './store.js';
+
+export interface ForkDialogProps {
+  readonly store: RunStore;
+  /** The event to fork at. */
+  readonly at: number;
+  readonly onClose: () => void;
+}
+
+export function ForkDialog({ store, at, onClose }: ForkDialogProps) {
+  const original = useMemo(() => draftOf(store.record, at), [store, at]);
+  const draft = useSignal(original);
+  const isBusy = useSignal(false);
+  const fault = useSignal<string | null>(null);
+  const changes = changesOf(original, draft.value);
+  const budget = budgetOf(original, draft.value, store.record);
+  const faults = { ...invalidNumbers(draft.value), ...limitFaults(draft.value) };
+  const isReadable = Object.keys(faults).length === 0;
+  const change = (fields: Partial<ForkDraft>): void => void (draft.value = { ...draft.value, ...fields });
+
+  async function start(): Promise<void> {
+    isBusy.value = true;
+    fault.value = null;
+    const go = navigateFromHere();
+    try {
+      const fork = await council.run(store.source.id).fork({ at, changes, budget });
+      onClose();
+      toast(`Forked the run at event ${at}`, 'good');
+      go(pageUrl(['runs', fork.id]));
+    } catch (error) {
+      lockIfUnauthorized(error);
+      fault.value = errorText(error);
+    } finally {
+      isBusy.value = false;
+    }
+  }
+
+  return (
+    <Dialog
+      broad
+      title={`Fork at event ${at}`}
+      onClose={onClose}
+      foot={
+        <>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button tone="primary" disabled={isBusy.value || !isReadable} onClick={() => void start()}>
+            Start fork
+          </Button>
+        </>
+      }
+    >
+      <p class="muted">A new run continues from this event with your changes. This run does not change.</p>
+      {isReadable && <Cost {...{ store, at, changes, budget }} />}
+      <ForkFields draft={draft.value} change={change} />
+      {fault.value !== null && (
+        <p class="notice bad break" role="alert">
+          {fault.value}
+        </p>
+      )}
+    </Dialog>
+  );
+}
+
+interface FieldsProps {
+  readonly draft: ForkDraft;
+  readonly change: (fields: Partial<ForkDraft>) => void;
+}
+
+function ForkFields({ draft, change }: FieldsProps) {
+  return (
+    <>
+      <StateFields edit={draft} faults={invalidNumbers(draft)} onType={change} />
+      <NodeFields {...{ draft, change }} />
+      {draft.limits !== null && <BudgetOfFork {...{ draft, change }} limits={draft.limits} />}
+      <TextBox
+        label="Limit of steps"
+        hint="The run fails beyond this number."
+        inputMode="numeric"
+        value={draft.bound}
+        look="numeric"
+        onType={(value) => change({ bound: value })}
+      />
+    </>
+  );
+}
+
+const LIMIT_LABELS = { usd: 'Budget in US dollars', tokens: 'Budget in tokens' } as const;
+
+function BudgetOfFork({ draft, limits, change }: FieldsProps & { readonly limits: TypedLimits }) {
+  return (
+    <fieldset class="fork-group">
+      <legend>Budget</legend>
+      <p class="small muted">The fork has spent nothing of it.</p>
+      <LimitFields
+        labels={LIMIT_LABELS}
+        typed={limits}
+        faults={limitFaults(draft)}
+        onType={(typed) => change({ limits: { ...limits, ...typed } })}
+      />
+    </fieldset>
+  );
+}
+
+function NodeFields({ draft: { nodes }, change }: FieldsProps) {
+  return (
+    <fieldset class="fork-group">
+      <legend>Members</legend>
+      {nodes.map((node, index) => {
+        const put = (fields: Partial<typeof node>): void =>
+          change({ nodes: nodes.with(index, { ...node, ...fields }) });
+        return (
+          <details key={node.id}>
+            <summary>{node.label}</summary>
+            <div class="stack">
+              <TextBox
+                label={`Prompt of ${node.label}`}
+                rows={4}
+                value={node.systemPrompt}
+                onType={(value) => put({ systemPrompt: value })}
+              />
+              <TextBox
+                label={`Model of ${node.label}`}
+                hint={node.model === '' ? 'Default of the service' : undefined}
+                value={node.model}
+                look="mono"
+                onType={(value) => put({ model: value })}
+              />
+            </div>
+          </details>
+        );
+      })}
+    </fieldset>
+  );
+}
+
+interface CostProps {
+  readonly store: RunStore;
+  readonly at: number;
+  readonly changes: ForkRequest['changes'];
+  readonly budget: ForkRequest['budget'];
+}
+
+/** The cost from a dry run, or why the fork is refused. */
+function Cost({ store, at, changes, budget }: CostProps) {
+  const { state } = useResource(JSON.stringify([store.source.id, at, changes, budget]), async (signal) => {
+    await delay(300, signal);
+    return await council.run(store.source.id).fork({ at, changes, budget }, { dryRun: true, signal });
+  });
+  const { value: found } = state;
+  const spent = store.record.snapshotAt(at)?.usage;
+  return (
+    <section class="fork-cost card sunken" aria-label="Cost" aria-live="polite">
+      {found.status === 'loading' && <p class="muted">Computing the cost…</p>}
+      {found.status === 'failed' && <p class="fault">{errorText(found.error)}</p>}
+      {found.status === 'ready' && (
+        <p>
+          <strong>{countOf(found.value.reused_results, 'result')} reused</strong>, at least{' '}
+          <strong>{countOf(found.value.new_calls_at_least, 'new call')}</strong>
+          {found.value.next_nodes.length === 0
+            ? '. The run ends at once.'
+            : `. Next: ${found.value.next_nodes.map((node) => store.labelOf(node)).join(', ')}.`}
+        </p>
+      )}
+      {spent !== undefined && <p class="small muted">Used so far: {usageText(spent)}</p>}
+    </section>
+  );
+}
+
+/** Resolves after a delay or on abort. */
+function delay(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = window.setTimeout(resolve, ms);
+    signal.addEventListener('abort', () => {
+      window.clearTimeout(timer);
+      resolve();
+    });
+  });
+}
