@@ -57,7 +57,7 @@ const PURE_OF_RUN = [
   'run/events',
   'run/evolve',
   'run/failure-texts',
-  'run/pause-view',
+  'run/pauses/pause-view',
   'run/state',
 ];
 
@@ -182,7 +182,7 @@ const RULES: Readonly<Record<string, Rule>> = {
     ...PURE,
     ours: [
       ...['errors', 'system', 'api/problems', 'blueprint/errors', 'blueprint/record'],
-      ...['projections/run-summary', 'run/approvals', 'run/errors', 'run/state'],
+      ...['projections/run-summary', 'run/pauses/approvals', 'run/errors', 'run/state'],
       ...['http/answer', 'http/body', 'http/chunked-body', 'http/concurrency', 'http/idempotency', 'http/openapi'],
       ...['http/route', 'http/routes/approvals', 'http/routes/god-mode', 'http/routes/runs'],
     ],
@@ -230,7 +230,7 @@ const RULES: Readonly<Record<string, Rule>> = {
     ...PURE,
     ours: [
       ...['console/record', 'eventsourcing/canonical-json', 'graph', 'council/deliberation', ...PURE_OF_RUN],
-      ...['run/panels', 'run/members', 'run/deliberation', 'audit/inherited-answers'],
+      ...['run/panels', 'audit/inherited-answers'],
       ...['run/budget/budget-text', 'run/budget/end'],
     ],
     types: ['generated', 'client/run-events', 'run/state'],

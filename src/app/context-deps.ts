@@ -10,7 +10,7 @@ import type { EventConsumer } from '../projections/projector.js';
 import type { Resolve } from '../webhooks/post.js';
 import type { openViews } from '../projections/views/views-client.js';
 import type { LanguageModel } from '../models/port.js';
-import type { ChartCache } from '../run/machine.js';
+import type { ChartCache } from '../run/chart/machine.js';
 import type { SearchProvider } from '../council/tools/web-search.js';
 
 export interface ContextDeps {

@@ -15,7 +15,7 @@ import type { Projector } from '../projections/projector.js';
 import { readUpToDateUntil, readUpToDateWithRetry } from '../projections/read-up-to-date.js';
 import type { History } from '../projections/run-history.js';
 import type { RunReader } from '../projections/run-reader.js';
-import type { ChartCache } from '../run/machine.js';
+import type { ChartCache } from '../run/chart/machine.js';
 import type { UnfinishedRun } from '../run/state.js';
 import { TaskTracker } from '../system/async/task-tracker.js';
 import type { Logger } from '../system/logger.js';

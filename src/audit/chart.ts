@@ -4,8 +4,8 @@
  */
 import type { StateValue } from 'xstate';
 import type { ChartConfig, ChartState, ChartSubject, Graph } from '../generated/schemas.js';
-import type { Chart } from '../run/machine.js';
-import { compileChart, stateKeyOf } from '../run/machine.js';
+import type { Chart } from '../run/chart/machine.js';
+import { compileChart, stateKeyOf } from '../run/chart/machine.js';
 import type { FrontierNode, RunState } from '../run/state.js';
 
 /** A state in the machine's configuration, without functions and names of actions. */

@@ -8,11 +8,11 @@ import type {
   RankingResult,
   ReviewerRanking,
 } from '../generated/schemas.js';
-import { membersOf } from '../run/members.js';
+import { membersOf } from '../run/panels/members.js';
 import type { RunEvent } from '../run/events.js';
 import { upcast } from '../run/events.js';
-import type { OpenPanel, SeatedStep } from '../run/panels.js';
-import { membersBehind, openPanel, openPanels } from '../run/panels.js';
+import type { OpenPanel, SeatedStep } from '../run/panels/panels.js';
+import { membersBehind, openPanel, openPanels } from '../run/panels/panels.js';
 import type { RunState } from '../run/state.js';
 import { foldNext } from '../run/stream.js';
 import type { InheritedAnswer } from './inherited-answers.js';

@@ -11,12 +11,19 @@ import type {
   GenealogyScore,
   GenealogyToolCall,
 } from '../generated/schemas.js';
-import type { Branch } from '../run/branch.js';
+import type { Branch } from '../run/frontier/branch.js';
 import type { RunEvent } from '../run/events.js';
 import { upcast } from '../run/events.js';
-import { branchAtBudget, branchAtEnd, branchInto, partsAtBudget, partsAtEnd, partsInto } from '../run/frontier.js';
-import { firstSteps } from '../run/node-start.js';
-import { openPanel } from '../run/panels.js';
+import {
+  branchAtBudget,
+  branchAtEnd,
+  branchInto,
+  partsAtBudget,
+  partsAtEnd,
+  partsInto,
+} from '../run/frontier/frontier.js';
+import { firstSteps } from '../run/frontier/node-start.js';
+import { openPanel } from '../run/panels/panels.js';
 import type { RunState } from '../run/state.js';
 import { foldNext } from '../run/stream.js';
 import { StepsInFlight } from './steps-in-flight.js';

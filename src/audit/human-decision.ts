@@ -8,12 +8,12 @@ import type {
 } from '../generated/schemas.js';
 import { codePoints } from '../graph/limits.js';
 import type { RunEvent } from '../run/events.js';
-import { votesFor } from '../run/approvals.js';
-import { humanSource } from '../run/branch.js';
-import { branchInto } from '../run/frontier.js';
-import { firstSteps } from '../run/node-start.js';
-import type { GivenDrafts } from '../run/override-drafts.js';
-import { givenDrafts } from '../run/override-drafts.js';
+import { votesFor } from '../run/pauses/approvals.js';
+import { humanSource } from '../run/frontier/branch.js';
+import { branchInto } from '../run/frontier/frontier.js';
+import { firstSteps } from '../run/frontier/node-start.js';
+import type { GivenDrafts } from '../run/pauses/override-drafts.js';
+import { givenDrafts } from '../run/pauses/override-drafts.js';
 import type { RunPause, RunState } from '../run/state.js';
 import type { Provenance } from './provenance.js';
 import { distinct } from './provenance.js';

@@ -1,5 +1,5 @@
 /** The answers of panels that closed before a fork. */
-import type { Contribution } from '../run/deliberation.js';
+import type { Contribution } from '../run/panels/deliberation.js';
 import type { RunState } from '../run/state.js';
 
 export interface InheritedAnswer {

@@ -3,7 +3,7 @@
  * fork.
  */
 import type { GenealogyDraft } from '../generated/schemas.js';
-import type { Branch } from '../run/branch.js';
+import type { Branch } from '../run/frontier/branch.js';
 import { forkSource } from '../run/fork.js';
 import type { RunState } from '../run/state.js';
 import { inheritedAnswers } from './inherited-answers.js';

@@ -3,7 +3,7 @@ import { canonical } from '../eventsourcing/canonical-json.js';
 import type { StepPrompt } from '../generated/schemas.js';
 import type { RunEvent } from '../run/events.js';
 import { upcast } from '../run/events.js';
-import { assignmentOf, promptHash, shownAt } from '../run/node-start.js';
+import { assignmentOf, promptHash, shownAt } from '../run/frontier/node-start.js';
 import type { FrontierNode, RunState } from '../run/state.js';
 import { foldNext } from '../run/stream.js';
 import { present } from '../system/element.js';

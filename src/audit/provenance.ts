@@ -1,6 +1,6 @@
 /** The drafts, feedback and scores of a run, each with an id, indexed by their step or pause. */
 import type { GenealogyDraft, GenealogyFeedback, GenealogyScore } from '../generated/schemas.js';
-import type { Branch } from '../run/branch.js';
+import type { Branch } from '../run/frontier/branch.js';
 import { firstLine, digest } from './digest.js';
 import { elementAt } from '../system/element.js';
 

@@ -2,7 +2,7 @@
 import type { ValidateFunction } from 'ajv/dist/2020.js';
 import { codePoints, isLonger, MAX_DRAFT_BYTES, MAX_FEEDBACK_BYTES, MAX_FEEDBACK_CHARS } from '../graph/limits.js';
 import type { FieldError, StateOverride } from '../generated/schemas.js';
-import { OverrideRefused } from '../run/override.js';
+import { OverrideRefused } from '../run/pauses/override.js';
 import { brokenRules, RequestRefused } from '../api/problems.js';
 import { validated } from '../api/validation.js';
 

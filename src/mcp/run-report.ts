@@ -5,7 +5,7 @@ import { isRunId } from '../http/route.js';
 import type { Caller } from '../keys/caller.js';
 import type { RunSummary } from '../projections/run-summary.js';
 import { summaryOf } from '../projections/run-summary.js';
-import { mayDecide } from '../run/approvals.js';
+import { mayDecide } from '../run/pauses/approvals.js';
 import { RunUnknown } from '../run/errors.js';
 import type { RunPause, RunState } from '../run/state.js';
 import { openPauseOf } from '../run/state.js';

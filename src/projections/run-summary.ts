@@ -3,8 +3,8 @@ import type { ExecutionMode, RunBudget, RunFailedData } from '../generated/schem
 import type { UsageTotals } from '../run/effort.js';
 import { usageOf } from '../run/effort.js';
 import type { RunState, RunStatus } from '../run/state.js';
-import type { ApproverRule } from '../run/approvals.js';
-import { deadlineOf, ruleAt } from '../run/approvals.js';
+import type { ApproverRule } from '../run/pauses/approvals.js';
+import { deadlineOf, ruleAt } from '../run/pauses/approvals.js';
 import type { RunSpending } from '../run/budget/spending.js';
 import {
   completedAtOf,

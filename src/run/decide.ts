@@ -7,11 +7,11 @@ import type { NodeCompletedData, NodeFailedData, ToolCalledData } from '../gener
 import type { NextCall, Work } from './budget/work.js';
 import { missingBudget, notYetBegun, reserveCall, startWork } from './budget/work.js';
 import { fail, release } from './ends.js';
-import { nextFrontier, stoppedSteps, unstartedNodes } from './frontier.js';
-import type { Chart, RunSnapshot } from './machine.js';
-import { nodeOf } from './node-start.js';
-import { routeOf } from './node-route.js';
-import { afterOutput, conditionFacts } from './output.js';
+import { nextFrontier, stoppedSteps, unstartedNodes } from './frontier/frontier.js';
+import type { Chart, RunSnapshot } from './chart/machine.js';
+import { nodeOf } from './frontier/node-start.js';
+import { routeOf } from './frontier/node-route.js';
+import { afterOutput, conditionFacts } from './frontier/output.js';
 import {
   closeDuePanels,
   closeIfGraceOver,
@@ -20,10 +20,10 @@ import {
   settlePanels,
   settleStopped,
   withRecordedCalls,
-} from './panel-decisions.js';
+} from './panels/panel-decisions.js';
 import type { DecisionContext } from './pending-events.js';
 import { PendingEvents } from './pending-events.js';
-import { endFrontier, failWithoutRoute, scheduleWithinLimits, startFrontier } from './schedule.js';
+import { endFrontier, failWithoutRoute, scheduleWithinLimits, startFrontier } from './frontier/schedule.js';
 import type { FrontierNode, RunState } from './state.js';
 import { attemptInFlight, delayLeft, isFinished, isFrontierDone, memberOf } from './state.js';
 

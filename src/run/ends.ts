@@ -2,10 +2,10 @@
 import { unknownMarks } from '../council/citations.js';
 import type { RunFailedData, RunPausedData } from '../generated/schemas.js';
 import { MAX_DRAFT_BYTES } from '../graph/limits.js';
-import type { Branch } from './branch.js';
-import { isTooLarge } from './branch.js';
+import type { Branch } from './frontier/branch.js';
+import { isTooLarge } from './frontier/branch.js';
 import { usageOf } from './effort.js';
-import { branchShown } from './frontier.js';
+import { branchShown } from './frontier/frontier.js';
 import type { PendingEvents } from './pending-events.js';
 import { iterationShown } from './state.js';
 

@@ -4,20 +4,20 @@ import type { StreamHead } from '../eventsourcing/handle-command.js';
 import type { Plan } from '../graph/plan.js';
 import { planOf } from '../graph/plan.js';
 import type { GateChoice, GateDecidedData, StateOverride } from '../generated/schemas.js';
-import { withVote } from './approvals.js';
-import { EMPTY_BRANCH, humanSource } from './branch.js';
+import { withVote } from './pauses/approvals.js';
+import { EMPTY_BRANCH, humanSource } from './frontier/branch.js';
 import { spendingAfter } from './budget/spending.js';
 import { NO_EFFORT, effortAfter } from './effort.js';
 import type { RunEvent } from './events.js';
-import { branchAtBudget, branchAtEnd, branchInto, branchShown } from './frontier.js';
-import { afterOutput } from './output.js';
-import { overrideState } from './override.js';
-import { memberAnswered, panelClosed, quorumReached, seatsOf } from './panel-fold.js';
-import { overrideEveryBranch } from './override-v1.js';
+import { branchAtBudget, branchAtEnd, branchInto, branchShown } from './frontier/frontier.js';
+import { afterOutput } from './frontier/output.js';
+import { overrideState } from './pauses/override.js';
+import { memberAnswered, panelClosed, quorumReached, seatsOf } from './panels/panel-fold.js';
+import { overrideEveryBranch } from './pauses/override-v1.js';
 import { restoreSnapshot } from './fork-snapshot.js';
 import type { FrontierNode, KeyedDecision, Ownership, RunPause, RunProgress, RunState } from './state.js';
 import { failuresWith, isInOutage, openPauseOf, pauseOf, withProgress } from './state.js';
-import { followRoute, rerouted } from './node-route.js';
+import { followRoute, rerouted } from './frontier/node-route.js';
 
 type Of<T extends RunEvent['type']> = Extract<RunEvent, { type: T }>;
 

@@ -10,8 +10,8 @@ import type {
   FoldedSeat,
   RunFold,
 } from '../generated/schemas.js';
-import type { Branch } from './branch.js';
-import type { Deliberation, PanelAnswers } from './deliberation.js';
+import type { Branch } from './frontier/branch.js';
+import type { Deliberation, PanelAnswers } from './panels/deliberation.js';
 import type { FrontierNode, RunProgress, RunState, Seat } from './state.js';
 import { openPauseOf } from './state.js';
 

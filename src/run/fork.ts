@@ -13,10 +13,10 @@ import type {
 } from '../generated/schemas.js';
 import type { RunFact } from './events.js';
 import { frozenGraph } from './request.js';
-import { humanSource } from './branch.js';
-import { branchShown, nextFrontier, nodesAhead } from './frontier.js';
-import { effectiveOverride, overrideState } from './override.js';
-import { routeUnderOverride } from './override.js';
+import { humanSource } from './frontier/branch.js';
+import { branchShown, nextFrontier, nodesAhead } from './frontier/frontier.js';
+import { effectiveOverride, overrideState } from './pauses/override.js';
+import { routeUnderOverride } from './pauses/override.js';
 import { forkSnapshot, isOpen } from './fork-snapshot.js';
 import type { RunParameters } from './request.js';
 import type { RunState } from './state.js';

@@ -4,7 +4,7 @@ import type { PromptInput, ToolName } from '../models/port.js';
 import type { ModelPrice, PriceTable } from '../models/prices.js';
 import type { Toolbox } from '../council/tools/tool.js';
 import type { RunFact } from './events.js';
-import type { Chart, RunSnapshot } from './machine.js';
+import type { Chart, RunSnapshot } from './chart/machine.js';
 import type { FrontierNode, RunState } from './state.js';
 import type { RenderedPrompt } from '../council/prompt.js';
 

@@ -5,7 +5,7 @@ import { canonical } from '../eventsourcing/canonical-json.js';
 import { decide } from './decide.js';
 import { NO_EFFORT, usageOf } from './effort.js';
 import type { RunFact } from './events.js';
-import type { Chart } from './machine.js';
+import type { Chart } from './chart/machine.js';
 import type { DecisionContext, PendingEvents } from './pending-events.js';
 
 /** What a start endpoint knows of a new run. */

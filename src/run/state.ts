@@ -10,7 +10,7 @@ import type {
 } from '../generated/schemas.js';
 import type { StreamHead } from '../eventsourcing/handle-command.js';
 import type { Plan } from '../graph/plan.js';
-import type { Branch } from './branch.js';
+import type { Branch } from './frontier/branch.js';
 import type { RunSpending } from './budget/spending.js';
 import type { RunEffort } from './effort.js';
 

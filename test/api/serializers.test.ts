@@ -5,7 +5,7 @@ import { keyRecord, newKey, session } from '../../src/api/serializers/keys.js';
 import { foldedRun, godModeState, historyRecord, runResult, runStart } from '../../src/api/serializers/runs.js';
 import { summaryOf } from '../../src/projections/run-summary.js';
 import { evolve, firstState } from '../../src/run/evolve.js';
-import { pauseViewOf } from '../../src/run/pause-view.js';
+import { pauseViewOf } from '../../src/run/pauses/pause-view.js';
 import type { RunState } from '../../src/run/state.js';
 import type { Story } from '../support/given.js';
 import { broke, given, graphOf, resumed, scored, wrote } from '../support/given.js';

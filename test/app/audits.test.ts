@@ -14,7 +14,7 @@ import { History } from '../../src/projections/run-history.js';
 import { RunsInMemory } from '../../src/projections/runs-in-memory.js';
 import type { ViewsClient } from '../../src/projections/views/views-client.js';
 import { openViews } from '../../src/projections/views/views-client.js';
-import { chartCache } from '../../src/run/machine.js';
+import { chartCache } from '../../src/run/chart/machine.js';
 import { nodeSystem } from '../../src/system/system.js';
 import { changedLog } from '../support/changed-log.js';
 import { manualSystem } from '../support/manual-system.js';

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { nodeSystem } from '../../src/system/system.js';
 import { readExport } from '../../src/audit/export.js';
 import { verifyRecord } from '../../src/audit/verify.js';
-import { chartCache } from '../../src/run/machine.js';
+import { chartCache } from '../../src/run/chart/machine.js';
 import { isOver, restClient } from '../support/rest-client.js';
 import { startService } from '../support/running-service.js';
 import type { TempDir } from '../support/temp-dir.js';

@@ -8,7 +8,7 @@ import { fixedGraph } from '../../src/council/fixed-graph.js';
 import type { ChartConfig, Graph, GraphNode } from '../../src/generated/schemas.js';
 import { schemaCheck } from '../support/schema-check.js';
 import type { RunEvent } from '../../src/run/events.js';
-import { compileChart } from '../../src/run/machine.js';
+import { compileChart } from '../../src/run/chart/machine.js';
 import { stateValueOf } from '../../src/audit/chart.js';
 import { graphOf } from '../support/given.js';
 import { goldenHistories } from '../support/golden-histories.js';

@@ -5,7 +5,7 @@ import { genealogyOf } from '../../src/audit/genealogy.js';
 import type { Genealogy } from '../../src/generated/schemas.js';
 import { canonical } from '../../src/eventsourcing/canonical-json.js';
 import type { RunEvent } from '../../src/run/events.js';
-import { compileChart } from '../../src/run/machine.js';
+import { compileChart } from '../../src/run/chart/machine.js';
 import { stateValueOf } from '../../src/audit/chart.js';
 import type { Story } from '../support/given.js';
 import { broke, given, graphWith, RUN_ID, scored, wrote } from '../support/given.js';

@@ -4,7 +4,7 @@ import { exportLine, readExport } from '../../src/audit/export.js';
 import type { Verified } from '../../src/audit/verify.js';
 import { verifyRecord } from '../../src/audit/verify.js';
 import type { ExportedEvent } from '../../src/eventsourcing/hash-chain.js';
-import { chartCache } from '../../src/run/machine.js';
+import { chartCache } from '../../src/run/chart/machine.js';
 import { offlineModel } from '../../src/models/offline.js';
 import { graphWith } from '../support/given.js';
 import { instantModel } from '../support/instant-model.js';

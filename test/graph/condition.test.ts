@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import type { ConditionFacts } from '../../src/graph/condition.js';
 import { ConditionInvalid, MAX_CONDITION_CHARS, parseCondition } from '../../src/graph/condition.js';
-import { EMPTY_BRANCH } from '../../src/run/branch.js';
-import { conditionFacts } from '../../src/run/output.js';
+import { EMPTY_BRANCH } from '../../src/run/frontier/branch.js';
+import { conditionFacts } from '../../src/run/frontier/output.js';
 import { seededRandom } from '../support/seeded-random.js';
 
 const IS_SOAK = process.env['SOAK'] !== undefined;

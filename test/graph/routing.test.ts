@@ -3,8 +3,8 @@ import { MAX_DRAFT_BYTES } from '../../src/graph/limits.js';
 import { planOf } from '../../src/graph/plan.js';
 import { noRoute, routeAfter } from '../../src/graph/routing.js';
 import type { Graph } from '../../src/generated/schemas.js';
-import { EMPTY_BRANCH } from '../../src/run/branch.js';
-import { conditionFacts } from '../../src/run/output.js';
+import { EMPTY_BRANCH } from '../../src/run/frontier/branch.js';
+import { conditionFacts } from '../../src/run/frontier/output.js';
 import { graphWith } from '../support/given.js';
 
 const edgesTo = (conditions: readonly (string | null)[]): Graph['edges'] =>

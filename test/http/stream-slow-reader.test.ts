@@ -11,7 +11,7 @@ import { canonical } from '../../src/eventsourcing/canonical-json.js';
 import type { FollowOptions } from '../../src/projections/run-feed.js';
 import { summaryOf } from '../../src/projections/run-summary.js';
 import type { RunEvent } from '../../src/run/events.js';
-import { compileChart } from '../../src/run/machine.js';
+import { compileChart } from '../../src/run/chart/machine.js';
 import { serveChannels } from '../../src/ws/upgrade.js';
 import { NO_KEYS } from '../support/no-keys.js';
 import { openChannel } from '../support/channel-client.js';

@@ -3,7 +3,7 @@ import type { Graph, GraphNode, NodeOutput, NodeUsage, RunBudget } from '../../s
 import { mostTokens, unpricedModel } from '../../src/run/budget/spending.js';
 import { BudgetRefused } from '../../src/run/errors.js';
 import { buildForkRequest } from '../../src/run/fork.js';
-import { pauseViewOf } from '../../src/run/pause-view.js';
+import { pauseViewOf } from '../../src/run/pauses/pause-view.js';
 import { summaryOf } from '../../src/projections/run-summary.js';
 import type { RunState } from '../../src/run/state.js';
 import type { Story, When } from '../support/given.js';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { nodeSystem } from '../../src/system/system.js';
-import { TransitionRefused } from '../../src/run/machine.js';
+import { TransitionRefused } from '../../src/run/chart/machine.js';
 import { runStream } from '../../src/run/events.js';
 import { sealAppend } from '../../src/eventsourcing/handle-command.js';
 import { factsAfter, foldRun } from '../../src/run/stream.js';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { fixedGraph } from '../../src/council/fixed-graph.js';
-import { promptInputFor } from '../../src/run/node-start.js';
+import { promptInputFor } from '../../src/run/frontier/node-start.js';
 import type { Story } from '../support/given.js';
 import { attemptOf, broke, given, scored, wrote } from '../support/given.js';
 import { flatState } from '../support/whole-run.js';

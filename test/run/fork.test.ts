@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { canonical } from '../../src/eventsourcing/canonical-json.js';
 import { nodeSystem } from '../../src/system/system.js';
-import { OverrideRefused } from '../../src/run/override.js';
+import { OverrideRefused } from '../../src/run/pauses/override.js';
 import type { RunRequestedData } from '../../src/generated/schemas.js';
 import { schemaCheck } from '../support/schema-check.js';
 import type { RunEvent } from '../../src/run/events.js';

@@ -3,7 +3,7 @@ import { nodeSystem } from '../../src/system/system.js';
 import { exportLine, readExport } from '../../src/audit/export.js';
 import { verifyRecord } from '../../src/audit/verify.js';
 import { schemaCheck } from '../support/schema-check.js';
-import { chartCache } from '../../src/run/machine.js';
+import { chartCache } from '../../src/run/chart/machine.js';
 import type { RunFactType } from '../../src/run/events.js';
 import type { GoldenHistory } from '../support/golden.js';
 import { answerOf, eventIn, readGolden } from '../support/golden.js';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { renderPrompt } from '../../src/council/prompt.js';
-import { promptInputFor } from '../../src/run/node-start.js';
-import { TransitionRefused } from '../../src/run/machine.js';
+import { promptInputFor } from '../../src/run/frontier/node-start.js';
+import { TransitionRefused } from '../../src/run/chart/machine.js';
 import { attemptOf, broke, given, graphOf, usedTool, toolCalled, wrote } from '../support/given.js';
 
 const ID = '4f2a9c01'.padEnd(64, '0');

@@ -6,7 +6,7 @@ import { RunCorrupt } from '../../src/run/errors.js';
 import type { ExportedEvent, Fact } from '../../src/eventsourcing/hash-chain.js';
 import { GENESIS_HASH, sealEvents } from '../../src/eventsourcing/hash-chain.js';
 import type { EventLog } from '../../src/eventlog/port.js';
-import { chartCache } from '../../src/run/machine.js';
+import { chartCache } from '../../src/run/chart/machine.js';
 import type { RunEvent } from '../../src/run/events.js';
 import { runStream } from '../../src/run/events.js';
 import type { RunState } from '../../src/run/state.js';

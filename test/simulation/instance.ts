@@ -4,7 +4,7 @@ import { openContext } from '../../src/app/context.js';
 import { isEndedByStop } from '../../src/app/recovery.js';
 import type { ContextDeps, ContextOverrides } from '../../src/app/context-deps.js';
 import type { LanguageModel } from '../../src/models/port.js';
-import { chartCache } from '../../src/run/machine.js';
+import { chartCache } from '../../src/run/chart/machine.js';
 import type { Plan } from './faults.js';
 import { TOKEN_USD } from './faults.js';
 import { MODELS } from './graphs.js';

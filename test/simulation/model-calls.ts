@@ -1,7 +1,7 @@
 /** Checks every request to a model by any instance of a history. */
 import type { ModelRequest } from '../../src/models/port.js';
 import { runStream } from '../../src/run/events.js';
-import { nodeOf } from '../../src/run/node-start.js';
+import { nodeOf } from '../../src/run/frontier/node-start.js';
 import type { FrontierNode } from '../../src/run/state.js';
 import { DEFAULT_MODEL, MEMBER_NAMES } from './graphs.js';
 import type { Instance } from './instance.js';

@@ -10,7 +10,7 @@ import type {
   ToolCalledData,
 } from '../../src/generated/schemas.js';
 import type { RecordedEvent } from '../../src/eventlog/port.js';
-import { chartCache } from '../../src/run/machine.js';
+import { chartCache } from '../../src/run/chart/machine.js';
 import { RunReplayer } from '../../src/run/replay.js';
 import type { RunState } from '../../src/run/state.js';
 import { nodeSystem } from '../../src/system/system.js';

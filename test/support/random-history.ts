@@ -1,8 +1,8 @@
 /** Random histories of random graphs, for tests of properties of runs. */
-import { OverrideRefused } from '../../src/run/override.js';
+import { OverrideRefused } from '../../src/run/pauses/override.js';
 import type { Graph, GraphNode, NodeOutput } from '../../src/generated/schemas.js';
-import { hasMembers } from '../../src/run/members.js';
-import { openPanels } from '../../src/run/panels.js';
+import { hasMembers } from '../../src/run/panels/members.js';
+import { openPanels } from '../../src/run/panels/panels.js';
 import type { RunState } from '../../src/run/state.js';
 import { isFinished, pauseOf } from '../../src/run/state.js';
 import type { Story } from './given.js';

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { nodeSystem } from '../../src/system/system.js';
 import type { EventLog } from '../../src/eventlog/port.js';
 import { checkLink, GENESIS_HASH } from '../../src/eventsourcing/hash-chain.js';
-import { chartCache } from '../../src/run/machine.js';
+import { chartCache } from '../../src/run/chart/machine.js';
 import type { RunFacts } from '../../src/generated/schemas.js';
 import type { RunEvent, RunFactType } from '../../src/run/events.js';
 import { readRun } from '../../src/run/stream.js';

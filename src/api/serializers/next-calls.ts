@@ -1,7 +1,7 @@
 /** Serializer of the calls to models that follow a pause. */
 import type { NextCalls, Reservation } from '../../generated/schemas.js';
 import type { RunSummary } from '../../projections/run-summary.js';
-import type { NextAttempt } from '../../run/next-calls.js';
+import type { NextAttempt } from '../../run/frontier/next-calls.js';
 import type { RunPause, RunState } from '../../run/state.js';
 import { budgetOfRun, dollars, runUsage } from './runs.js';
 

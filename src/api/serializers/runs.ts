@@ -20,8 +20,8 @@ import type { RunSummary } from '../../projections/run-summary.js';
 import type { RunSpending } from '../../run/budget/spending.js';
 import type { UsageTotals } from '../../run/effort.js';
 import type { ForkPlan } from '../../run/fork.js';
-import type { DecisionOutcome } from '../../run/human-decision.js';
-import type { PauseApprovals, PauseView } from '../../run/pause-view.js';
+import type { DecisionOutcome } from '../../run/pauses/human-decision.js';
+import type { PauseApprovals, PauseView } from '../../run/pauses/pause-view.js';
 import type { RunPause, RunState, Vote } from '../../run/state.js';
 
 /** The answer to a start. It depends only on the first event, so that a repeated request gets the same answer. */

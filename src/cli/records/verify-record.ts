@@ -4,7 +4,7 @@ import { parentDifference, verifyRecord, verifyStored } from '../../audit/verify
 import type { ReadOnlyLog } from '../../eventlog/embedded/read-only.js';
 import type { ExportedEvent } from '../../eventsourcing/hash-chain.js';
 import { RunUnknown } from '../../run/errors.js';
-import { chartCache } from '../../run/machine.js';
+import { chartCache } from '../../run/chart/machine.js';
 import type { RequestInState, RunState } from '../../run/state.js';
 import { isFinished } from '../../run/state.js';
 import type { System } from '../../system/system.js';

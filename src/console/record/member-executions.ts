@@ -1,9 +1,9 @@
 /** The members of panels, ranks and juries up to an event: what each of them does or has given. */
 import type { NodeOutput } from '../../generated/schemas.js';
 import { letterAt } from '../../council/deliberation/anonymity.js';
-import type { PanelAnswers } from '../../run/deliberation.js';
-import { answersInOrder } from '../../run/deliberation.js';
-import { membersBehind } from '../../run/panels.js';
+import type { PanelAnswers } from '../../run/panels/deliberation.js';
+import { answersInOrder } from '../../run/panels/deliberation.js';
+import { membersBehind } from '../../run/panels/panels.js';
 import type { StepUsage } from './attempt-figures.js';
 import { msBetween, usageOf, waitsAt } from './attempt-figures.js';
 import type { Attempt, MemberStep, PanelEnd, PanelSteps, RunEnd } from './run-history.js';

@@ -1,9 +1,9 @@
 /** The members' part of panels, ranks and juries in the history of a run. */
 import { inheritedAnswers } from '../../audit/inherited-answers.js';
-import type { PanelAnswers } from '../../run/deliberation.js';
-import { membersOf, readsPanel } from '../../run/members.js';
-import type { OpenPanel } from '../../run/panels.js';
-import { openPanel } from '../../run/panels.js';
+import type { PanelAnswers } from '../../run/panels/deliberation.js';
+import { membersOf, readsPanel } from '../../run/panels/members.js';
+import type { OpenPanel } from '../../run/panels/panels.js';
+import { openPanel } from '../../run/panels/panels.js';
 import type { FrontierNode, RunState } from '../../run/state.js';
 import type { Attempt, EventRef, KeptAnswers, MemberStep, PanelEnd, PanelSteps } from './run-history.js';
 

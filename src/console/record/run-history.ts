@@ -10,7 +10,7 @@ import type {
   ToolCalledData,
 } from '../../generated/schemas.js';
 import type { Plan } from '../../graph/plan.js';
-import type { PanelAnswers } from '../../run/deliberation.js';
+import type { PanelAnswers } from '../../run/panels/deliberation.js';
 
 /** The event that records something. */
 export interface EventRef {

@@ -14,8 +14,8 @@ import type {
 } from '../../generated/schemas.js';
 import type { ForkChanges, ForkedNode } from '../../run/fork.js';
 import { graphMember, savedMembers } from '../../blueprint/members.js';
-import { hasMembers } from '../../run/members.js';
-import { openPanels } from '../../run/panels.js';
+import { hasMembers } from '../../run/panels/members.js';
+import { openPanels } from '../../run/panels/panels.js';
 import { executionLimitError, planFork, buildForkRequest } from '../../run/fork.js';
 import type { RunState } from '../../run/state.js';
 import { bodyOf } from '../body.js';

@@ -1,9 +1,9 @@
 /** God Mode: shows an open pause and applies decisions. */
 import type { ValidateFunction } from 'ajv/dist/2020.js';
-import { mayDecide } from '../../run/approvals.js';
+import { mayDecide } from '../../run/pauses/approvals.js';
 import { BudgetRefused, RunNotPaused, RunUnknown, SessionUnknown } from '../../run/errors.js';
 import type { ApprovalRequest, GateChoice, RunResult, StateOverride } from '../../generated/schemas.js';
-import { pauseViewOf } from '../../run/pause-view.js';
+import { pauseViewOf } from '../../run/pauses/pause-view.js';
 import type { Caller } from '../../keys/caller.js';
 import type { ReadBody } from '../body.js';
 import { bodyOf } from '../body.js';

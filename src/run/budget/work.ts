@@ -12,7 +12,7 @@ import {
 } from './spending.js';
 import type { RunSpending } from './spending.js';
 import { complete, fail, pause } from '../ends.js';
-import { branchAtBudget, branchInto, stoppedSteps } from '../frontier.js';
+import { branchAtBudget, branchInto, stoppedSteps } from '../frontier/frontier.js';
 import {
   attemptsOfNodes,
   firstAttempts,
@@ -20,7 +20,7 @@ import {
   nodeOf,
   startNextAttempt,
   startNode,
-} from '../node-start.js';
+} from '../frontier/node-start.js';
 import type { DecisionContext, PendingEvents } from '../pending-events.js';
 import type { FrontierNode, RunState } from '../state.js';
 import { attemptInFlight, memberOf } from '../state.js';

@@ -11,7 +11,7 @@ import { claimsRun } from '../events.js';
 import type { Admission } from '../live/admission.js';
 import type { LiveRuns } from '../live/live-runs.js';
 import type { AppendBase, RunRepository } from '../live/run-repository.js';
-import type { DecisionOutcome } from '../human-decision.js';
+import type { DecisionOutcome } from '../pauses/human-decision.js';
 import {
   VOTED,
   assertApprover,
@@ -19,13 +19,13 @@ import {
   factsOfDecision,
   outcomeOf,
   applyDeadline,
-} from '../human-decision.js';
+} from '../pauses/human-decision.js';
 import type { DecisionContext } from '../pending-events.js';
 import type { KeyedDecision, RunPause, RunState } from '../state.js';
 import { openPauseOf } from '../state.js';
 import type { Replay } from '../replay.js';
 import { BoundedMap } from '../../system/bounded-map.js';
-import { deadlineOf } from '../approvals.js';
+import { deadlineOf } from '../pauses/approvals.js';
 
 /** A request for a decision on a paused run, or a vote on it. */
 export interface DecisionRequest {

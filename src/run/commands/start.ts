@@ -7,7 +7,7 @@ import type { RunFailedData, RunRequestedData } from '../../generated/schemas.js
 import type { System } from '../../system/system.js';
 import type { Admission } from '../live/admission.js';
 import type { RunRepository } from '../live/run-repository.js';
-import type { ChartCache } from '../machine.js';
+import type { ChartCache } from '../chart/machine.js';
 import type { RunFact } from '../events.js';
 import { firstFacts, refusedRunFacts } from '../request.js';
 import { factsAfter, readRun } from '../stream.js';

@@ -6,7 +6,7 @@
 import type { RecordedEvent } from '../../eventlog/port.js';
 import type { Logger } from '../../system/logger.js';
 import type { System } from '../../system/system.js';
-import { deadlineOf } from '../approvals.js';
+import { deadlineOf } from '../pauses/approvals.js';
 import type { RunState } from '../state.js';
 import { openPauseOf } from '../state.js';
 

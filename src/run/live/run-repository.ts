@@ -11,7 +11,7 @@ import type { Logger } from '../../system/logger.js';
 import { RunCorrupt } from '../errors.js';
 import type { RunEvent, RunFact } from '../events.js';
 import { claimsRun } from '../events.js';
-import type { ChartCache, RunSnapshot } from '../machine.js';
+import type { ChartCache, RunSnapshot } from '../chart/machine.js';
 import type { DecisionContext, PendingEvents } from '../pending-events.js';
 import { decisionContext } from '../pending-events.js';
 import type { KnownCorruptRuns, Replay } from '../replay.js';

@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import { nodeSystem } from '../../../src/system/system.js';
 import type { VerifyExportDeps } from '../../../src/cli/commands/verify-export.js';
 import { verifyExport } from '../../../src/cli/commands/verify-export.js';
-import { chartCache } from '../../../src/run/machine.js';
+import { chartCache } from '../../../src/run/chart/machine.js';
 import type { CouncilBench } from '../../support/council-command.js';
 import { councilBench } from '../../support/council-command.js';
 import { eventIn, readGolden } from '../../support/golden.js';

@@ -4,7 +4,7 @@ import type { RunSnapshot } from '../../../src/console/record/run-record.js';
 import { RunRecord } from '../../../src/console/record/run-record.js';
 import { foldedRun } from '../../../src/api/serializers/runs.js';
 import type { FoldedRun } from '../../../src/generated/schemas.js';
-import { pauseViewOf } from '../../../src/run/pause-view.js';
+import { pauseViewOf } from '../../../src/run/pauses/pause-view.js';
 import { evolve, firstState } from '../../../src/run/evolve.js';
 import type { RunState } from '../../../src/run/state.js';
 import { goldenHistories } from '../../support/golden-histories.js';

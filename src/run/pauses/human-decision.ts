@@ -1,0 +1,191 @@
+/** A human's decision on a pause, as facts. The instance that accepts it claims the run in the same append. */
+import type {
+  BudgetChange,
+  GateAction,
+  GateChoice,
+  GateDecidedData,
+  RunResumedData,
+  StateOverride,
+} from '../../generated/schemas.js';
+import { canonical } from '../../eventsourcing/canonical-json.js';
+import type { ApprovalRule } from '../../graph/approvals.js';
+import { jsonBytes } from '../../graph/limits.js';
+import type { Caller } from '../../keys/caller.js';
+import { approversOf, isDue, refusalOf, ruleAt, votesFor } from './approvals.js';
+import { humanSource } from '../frontier/branch.js';
+import { scheduleNext } from '../decide.js';
+import { fail } from '../ends.js';
+import type { RunFact } from '../events.js';
+import type { Chart, RunSnapshot } from '../chart/machine.js';
+import type { DecisionContext } from '../pending-events.js';
+import { budgetAfter } from '../budget/decision.js';
+import { REJECTED } from '../budget/end.js';
+import { NotApprover, VotesUsedUp } from '../errors.js';
+import { PendingEvents } from '../pending-events.js';
+import { effectiveOverride, routeUnderOverride } from './override.js';
+import type { RunPause, RunState } from '../state.js';
+import { openPauseOf } from '../state.js';
+
+/** A choice, with the override as sent; `sentState` is absent if there was none or it is not applied. */
+export type SentChoice = GateChoice & Pick<GateDecidedData, 'sentState'>;
+
+/** A decision with its author and comment, and the hashes that identify a repeated request. */
+export type PauseDecision = SentChoice & {
+  readonly caller: Caller;
+  readonly comment: string | null;
+  /** SHA-256 of the Idempotency-Key. */
+  readonly keyHash: string | null;
+  readonly bodyHash: string;
+  /** At a pause for the budget: the new totals; what is absent stays. */
+  readonly budget?: BudgetChange | undefined;
+};
+
+/** Most votes recorded at one pause, so that approvers who change their votes again and again cannot fill the log. */
+const MAX_VOTES = 1_000;
+
+/** The run's status right after a decision. */
+export interface DecisionOutcome {
+  readonly status: 'running' | 'failed' | 'paused';
+  readonly error: string | null;
+}
+
+/** The outcome of a vote: the pause waits for more. */
+export const VOTED: DecisionOutcome = { status: 'paused', error: null };
+
+/** The outcome of an action. It depends on nothing else, so that a repeated request gets the same answer. */
+export function outcomeOf(action: GateAction): DecisionOutcome {
+  return action === 'reject' ? { status: 'failed', error: REJECTED } : { status: 'running', error: null };
+}
+
+/**
+ * The facts that a decision on the open pause leads to; only a vote before the quorum is reached. None if no pause is
+ * open or this approver has cast the same vote before.
+ *
+ * @throws {OverrideRefused | NotApprover | VotesUsedUp | BudgetRefused}
+ */
+export function factsOfDecision(
+  chart: Chart,
+  snapshot: RunSnapshot,
+  { decision, context }: { readonly decision: PauseDecision; readonly context: DecisionContext },
+): readonly RunFact[] {
+  const { run } = snapshot.context;
+  const pause = openPauseOf(run);
+  if (pause === null) return [];
+  const pending = new PendingEvents(chart, snapshot, context);
+  const continuation = continuationOf(run, pause, decision);
+  const rule = assertApprover(run, pause, { caller: decision.caller, chosen: continuation.nextNodes });
+  const budget = budgetAfter(run, pause, { decision, context });
+  const { caller, sentState, budget: _, ...choice } = decision;
+  const { actor } = caller;
+  const approvers = approversOf(pause, { ...choice, actor });
+  if (decision.action === 'reject' || approvers.size >= (rule?.quorum ?? 1)) {
+    const sent = { ...(sentState !== undefined && { sentState }), ...(budget !== null && { budget }) };
+    const data = { ...choice, ...sent, actor, ...pauseReference(pending, pause), ...continuation };
+    pending.write({ type: 'GateDecided', data });
+    applyDecision(pending, pause, { ...continuation, failure: decision.action === 'reject' ? REJECTED : null });
+  } else if (!votesFor(pause.votes, decision).some((vote) => vote.actor === actor)) {
+    if (pause.votesCast >= MAX_VOTES) throw new VotesUsedUp({ runId: run.runId, limit: MAX_VOTES });
+    const { gate, shownDraftHash } = pauseReference(pending, pause);
+    pending.write({ type: 'VoteCast', data: { ...choice, actor, gate, shownDraftHash } });
+  }
+  return pending.facts;
+}
+
+/** The approval rule of a pause, or null if it has none. @throws {NotApprover} when it does not let the caller decide */
+export function assertApprover(
+  run: RunState,
+  pause: RunPause,
+  { caller, chosen = [] }: { readonly caller: Caller; readonly chosen?: readonly string[] },
+): ApprovalRule | null {
+  const rule = ruleAt(run, pause, chosen);
+  const reason = refusalOf(run.request.actor, rule, caller);
+  if (reason !== null) throw new NotApprover({ runId: run.runId, actor: caller.actor, reason });
+  return rule;
+}
+
+/** Continues after a decision: fails the run, or resumes it with the next nodes. */
+function applyDecision(
+  pending: PendingEvents,
+  { number: gate }: RunPause,
+  { nextNodes, failure }: Pick<GateDecidedData, 'nextNodes'> & { readonly failure: string | null },
+): void {
+  if (failure !== null) return fail(pending, { kind: 'rejected', error: failure, node: null });
+  resume(pending, { gate, nextNodes: [...nextNodes] });
+  scheduleNext(pending, nextNodes);
+}
+
+/** The facts that the deadline of the open pause leads to; none if it has no deadline or the deadline has not passed. */
+export function applyDeadline(chart: Chart, snapshot: RunSnapshot, context: DecisionContext): readonly RunFact[] {
+  const { run } = snapshot.context;
+  const pause = openPauseOf(run);
+  const deadline = pause === null ? null : (ruleAt(run, pause)?.deadline ?? null);
+  if (pause === null || deadline === null || !isDue(run, pause, context.at)) return [];
+  const pending = new PendingEvents(chart, snapshot, context);
+  const { then: action, after_ms: afterMs } = deadline;
+  if (typeof action === 'object') {
+    pending.write({ type: 'PauseEscalated', data: { gate: pause.number, to: action.escalate } });
+    return pending.facts;
+  }
+  const choice: GateChoice = { action, modifiedState: null };
+  const continuation = continuationOf(run, pause, choice);
+  const byDeadline = { by: 'deadline', actor: null, comment: null, keyHash: null } as const;
+  const bodyHash = context.sha256(canonical({ action }));
+  const data = { ...choice, ...byDeadline, bodyHash, ...pauseReference(pending, pause), ...continuation };
+  pending.write({ type: 'GateDecided', data });
+  const failure = action === 'reject' ? `Rejected in God Mode: nobody decided within ${afterMs} ms` : null;
+  applyDecision(pending, pause, { ...continuation, failure });
+  return pending.facts;
+}
+
+/** Resumes the run. The instance that accepts the decision becomes its owner. */
+function resume(pending: PendingEvents, resumed: Omit<RunResumedData, 'epoch'>): void {
+  const { run, context } = pending;
+  const epoch = run.ownership.epoch + 1;
+  pending.write({ type: 'RunClaimed', data: { epoch, instanceId: context.instanceId, reason: 'resumed' } });
+  pending.write({ type: 'RunResumed', data: { epoch, ...resumed } });
+}
+
+/** The pause that a decision answers, and the draft that it showed. */
+function pauseReference({ run, context }: PendingEvents, { number: gate, seq }: RunPause) {
+  const { draft } = run.progress.shown;
+  return { gate, answers: seq, shownDraftHash: draft === null ? null : context.sha256(draft) };
+}
+
+/** How the run continues after a decision. */
+type Continuation = Pick<GateDecidedData, 'nextNodes' | 'route' | 'overrideVersion'>;
+
+/** @throws {OverrideRefused} when no edge of the last node holds under the override */
+function continuationOf(
+  run: RunState,
+  { number, nextNodes: shown }: RunPause,
+  { action, modifiedState }: GateChoice,
+): Continuation {
+  if (action === 'reject') return { nextNodes: [], route: null };
+  if (action === 'approve' || modifiedState === null) return { nextNodes: [...shown], route: null };
+  const { nextNodes, route } = routeUnderOverride(run, modifiedState, {
+    source: humanSource(number, run.progress.steps),
+    shown,
+  });
+  return { nextNodes: [...nextNodes], route, overrideVersion: 2 };
+}
+
+/**
+ * A choice reduced to its effect, with the override as sent. The effect of an override is its difference from what the
+ * pause shows.
+ *
+ * @throws {OverrideRefused} when the override is not allowed
+ */
+export function effectiveChoice(run: RunState, { nextNodes }: RunPause, choice: GateChoice): SentChoice {
+  if (choice.action !== 'modify' || choice.modifiedState === null) return choice;
+  const modifiedState = effectiveOverride(run, choice.modifiedState, nextNodes);
+  return { action: 'modify', modifiedState, sentState: recordedOverride(modifiedState, choice.modifiedState) };
+}
+
+/** Limit of the sent and the applied override together, in bytes of JSON: both share an append with other facts. */
+const MAX_STATES_BYTES = 384 * 1024;
+
+/** The override as sent; of a large one only the fields that are not applied. */
+function recordedOverride(applied: StateOverride, sent: StateOverride): StateOverride {
+  if (jsonBytes([applied, sent]) <= MAX_STATES_BYTES) return sent;
+  return Object.fromEntries(Object.entries(sent).filter(([key]) => !Object.hasOwn(applied, key)));
+}
