@@ -79,10 +79,16 @@ function timeOfLastChange(sources) {
 /** Types that the type check makes from the schemas: no sources. */
 const GENERATED = join(root, 'src/generated');
 
-/** JavaScript of a folder's modules, each with its source map. */
+/** JavaScript of a folder's modules, each with its source map. Browsers load the client, whose comments are in its types. */
 async function modulesIn(folder) {
-  const entryPoints = filesUnder(join(root, folder)).filter((path) => path.endsWith('.ts') && !path.endsWith('.d.ts'));
-  return await bundled({ entryPoints, bundle: false, outbase: root, sourcemap: 'linked', sourcesContent: false });
+  const sources = filesUnder(join(root, folder)).filter((path) => path.endsWith('.ts') && !path.endsWith('.d.ts'));
+  const isOfClient = (path) => path.startsWith(join(root, 'src/client/'));
+  const options = { bundle: false, outbase: root, sourcemap: 'linked', sourcesContent: false };
+  const [client, others] = await Promise.all([
+    bundled({ ...options, entryPoints: sources.filter(isOfClient), minifyWhitespace: true }),
+    bundled({ ...options, entryPoints: sources.filter((path) => !isOfClient(path)) }),
+  ]);
+  return [...client, ...others];
 }
 
 /** The validators of recorded events and of requests, which ajv compiles from the schemas. */

@@ -218,15 +218,10 @@ async function textOf({ chunks }: Pick<OpenAnswer, 'chunks'>): Promise<string> {
 
 /** The bytes of an answer, whose connection is then closed. */
 export async function bytesOf({ chunks, close }: OpenAnswer): Promise<Uint8Array> {
+  const parts: Uint8Array<ArrayBuffer>[] = [];
   try {
-    let bytes = new Uint8Array();
-    for await (const chunk of chunks) {
-      const longer = new Uint8Array(bytes.length + chunk.length);
-      longer.set(bytes);
-      longer.set(chunk, bytes.length);
-      bytes = longer;
-    }
-    return bytes;
+    for await (const chunk of chunks) parts.push(new Uint8Array(chunk));
+    return new Uint8Array(await new Blob(parts).arrayBuffer());
   } finally {
     close();
   }

@@ -55,6 +55,10 @@ export interface ForkOptions extends CallOptions {
   readonly dryRun?: boolean | undefined;
 }
 
+interface ReadOptions extends StateOptions, PromptOptions {
+  readonly step?: number;
+}
+
 /** A run by its id. The object sends nothing until a method is called. Every method throws NotFoundError for an unknown run. */
 export class Run {
   readonly id: string;
@@ -125,8 +129,8 @@ export class Run {
   }
 
   /** The run's state after one of its events. */
-  state({ at, signal }: StateOptions = {}): Promise<FoldedRun> {
-    return this.#api.json({ path: pathOf('runs', this.id, 'state'), query: { at }, signal });
+  state(options: StateOptions = {}): Promise<FoldedRun> {
+    return this.#read('state', options);
   }
 
   /**
@@ -140,33 +144,33 @@ export class Run {
   }
 
   /** The statechart of the run, with its state after an event. */
-  chart({ at, signal }: StateOptions = {}): Promise<ChartConfig> {
-    return this.#api.json({ path: pathOf('runs', this.id, 'chart'), query: { at }, signal });
+  chart(options: StateOptions = {}): Promise<ChartConfig> {
+    return this.#read('chart', options);
   }
 
   /** The drafts and feedback that led to each draft, and the decisions of humans. */
-  genealogy({ signal }: CallOptions = {}): Promise<Genealogy> {
-    return this.#api.json({ path: pathOf('runs', this.id, 'genealogy'), signal });
+  genealogy(options: CallOptions = {}): Promise<Genealogy> {
+    return this.#read('genealogy', options);
   }
 
   /** The answers of panels, the rankings, analyses and scores of their reviewers, and how far they agree; so far, if it runs. */
-  deliberation({ signal }: CallOptions = {}): Promise<DeliberationRecord> {
-    return this.#api.json({ path: pathOf('runs', this.id, 'deliberation'), signal });
+  deliberation(options: CallOptions = {}): Promise<DeliberationRecord> {
+    return this.#read('deliberation', options);
   }
 
   /** The prompt that a node sent to its model at a step. @throws {NotFoundError} */
-  prompt(step: number, { attempt, signal }: PromptOptions = {}): Promise<StepPrompt> {
-    return this.#api.json({ path: pathOf('runs', this.id, 'prompt'), query: { step, attempt }, signal });
+  prompt(step: number, options: PromptOptions = {}): Promise<StepPrompt> {
+    return this.#read('prompt', { step, ...options });
   }
 
   /** What the open pause of the run sends to models if it is approved unchanged, and what that may cost. */
-  next({ signal }: CallOptions = {}): Promise<NextCalls> {
-    return this.#api.json({ path: pathOf('runs', this.id, 'next'), signal });
+  next(options: CallOptions = {}): Promise<NextCalls> {
+    return this.#read('next', options);
   }
 
   /** Verifies the record and its hash chain. For an invalid record the answer has the first difference. */
-  verify({ signal }: CallOptions = {}): Promise<Verification> {
-    return this.#api.json({ path: pathOf('runs', this.id, 'verify'), signal });
+  verify(options: CallOptions = {}): Promise<Verification> {
+    return this.#read('verify', options);
   }
 
   /** The events as they are stored, one line of JSON each, in chunks of bytes. From these, anyone can check the hash chain. */
@@ -211,6 +215,11 @@ export class Run {
     if (dryRun) return await this.#api.json<ForkPlan>({ ...request, query: { dry_run: 1 }, isRepeatable: true });
     const started = await this.#api.json<RunStart>(request);
     return new Run(this.#api, started.run_id, started);
+  }
+
+  /** A read of the run. The options but the signal are its query. */
+  #read<T>(what: string, { signal, ...query }: ReadOptions): Promise<T> {
+    return this.#api.json({ path: pathOf('runs', this.id, what), query, signal });
   }
 }
 
