@@ -1,10 +1,9 @@
 /** The offline model as an author. */
 import type { ModelRequest, PromptInput, ToolRound } from '../port.js';
-import { CRITIC, requestFor } from './requests.js';
 import type { Mind } from './mind.js';
 import { mindOf } from './mind.js';
 import type { Part } from './parts.js';
-import { excerpt, joined, PARTS, SECTIONS } from './parts.js';
+import { CRITIC, excerpt, joined, PARTS, requestFor, SECTIONS } from './parts.js';
 
 /** A panel's readers see the name of the offline model masked. */
 const SIGNATURE = /^\*Written by the (?:offline|\[model\]) model\b[^\n]*\n?/gm;

@@ -2,8 +2,7 @@
 import type { ModelRequest } from '../port.js';
 import { joinedAnswers } from './author.js';
 import { criticMindOf } from './mind.js';
-import { PARTS } from './parts.js';
-import { CRITIC, requestFor } from './requests.js';
+import { CRITIC, PARTS, requestFor } from './parts.js';
 
 /** Of a draft that has a text, besides one for each part. */
 const POINTS_FOR_TEXT = 4;

@@ -70,3 +70,11 @@ export function excerpt(text: string, codePoints: number): string {
         .join('')
         .trimEnd()}…`;
 }
+
+/** The critic's request for a part. The author searches the feedback for this text. */
+export function requestFor({ name }: Part): string {
+  return `Add ${name}.`;
+}
+
+/** First words of every critique, by which the author recognises the critic. */
+export const CRITIC = 'Offline critic, by fixed rules:';
