@@ -101,10 +101,21 @@ export function memberIssues(graph: CouncilGraph): readonly GraphIssue[] {
       ...ignored.map((field) =>
         warning(`${path}.${field}`, `Node ${name} has the role ${role}: ${field} is ignored, ${USERS[field]}`, node.id),
       ),
+      ...(uses.members ? sharedLabels(node, `${path}.members`) : []),
       ...((role === 'rank' || role === 'judge') && !hasPanelBefore.has(node.id)
         ? [warning(path, `No path from the entry leads through a panel to the ${role} ${name}`, node.id)]
         : []),
     ];
+  });
+}
+
+/** A warning for each member with the label of an earlier one. */
+function sharedLabels({ id, members = [] }: SavedNode, path: string): readonly GraphIssue[] {
+  return members.flatMap((member, index) => {
+    const other = members.slice(0, index).find(({ label }) => label === member.label);
+    if (other === undefined) return [];
+    const both = `Members ${quotedId(other.id)} and ${quotedId(member.id)} of node ${quotedId(id)}`;
+    return [warning(`${path}[${index}].label`, `${both} have the same label: drafts and feedback name them alike`, id)];
   });
 }
 

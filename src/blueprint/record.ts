@@ -12,6 +12,7 @@ import { labelInOneLine } from '../graph/label.js';
 import { rolesOf } from '../council/roles.js';
 import { approvalIssues } from './approvals.js';
 import { memberIssues, savedMembers } from './members.js';
+import { misspeltFields } from './misspelt-fields.js';
 import type { KnownModels } from './models.js';
 import { modelIssues } from './models.js';
 import type { GraphIssue } from './validate.js';
@@ -104,6 +105,7 @@ export function councilIssues(
   return [
     ...inspectGraph(council),
     ...memberIssues(council),
+    ...misspeltFields(council),
     ...approvalIssues(council, hasKeys),
     ...modelIssues(council, models),
   ];

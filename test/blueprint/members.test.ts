@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { compileBlueprint } from '../../src/blueprint/compile.js';
 import { memberIssues } from '../../src/blueprint/members.js';
+import { misspeltFields } from '../../src/blueprint/misspelt-fields.js';
 import { modelIssues } from '../../src/blueprint/models.js';
 import { councilOf } from '../../src/blueprint/record.js';
 import type { BlueprintCreate, BlueprintNode, GraphNode } from '../../src/generated/schemas.js';
@@ -105,6 +106,25 @@ describe('A council gets a warning', () => {
       expect(warnings([last, PANEL], chain('r', 'p', 'r'))).to.deep.equal([]);
     });
   }
+
+  it('for members of a node with the same label', () => {
+    const members = [{ id: 'a', label: 'Mind' }, { id: 'b' }, { id: 'c', label: 'Mind' }];
+    expect(warnings([{ id: 'p', type: 'panel', members }])).to.deep.equal([
+      'nodes[0].members[2].label: Members "a" and "c" of node "p" have the same label: drafts and feedback name them alike',
+    ]);
+  });
+
+  it('for fields of nodes and members whose names are misspelt, and for no other unknown field', () => {
+    const members = [{ id: 'a', systemprompt: 'Doubt.', colour: 'red' }, 'gpt'];
+    const nodes = [{ id: 'p', type: 'panel', max_output_tokens: 9, temprature: 1, modes: 1, selected: true, members }];
+    const found = misspeltFields(council(nodes as BlueprintNode[])).map(({ path, message }) => `${path}: ${message}`);
+    expect(found).to.deep.equal([
+      'nodes[0]: Node "p": the field "max_output_tokens" has no effect. Is maxOutputTokens meant?',
+      'nodes[0]: Node "p": the field "temprature" has no effect. Is temperature meant?',
+      'nodes[0]: Node "p": the field "modes" has no effect. Is model meant?',
+      'nodes[0].members[0]: Member "a" of node "p": the field "systemprompt" has no effect. Is systemPrompt meant?',
+    ]);
+  });
 
   it('for each field that a run ignores', () => {
     const given = { members: ['one', 'two'], quorum: 2, graceMs: 1, keep: 1, aggregate: 'mean' } as const;

@@ -42,6 +42,17 @@ export function relettered(analysis: Analysis, from: readonly string[], to: read
   };
 }
 
+/**
+ * A text that names no response by its letter: for readers who see the answers in another order than its author did.
+ *
+ * @param responses how many there are
+ */
+export function withoutLetters(text: string, responses: number): string {
+  return text.replace(responsesNamed(responses), (_, noun: string, letters: string) => {
+    return letters.length === 1 && /e$/i.test(noun) ? 'one response' : 'some responses';
+  });
+}
+
 /** Matches the word "response" and the letters after it. */
 function responsesNamed(letters: number): RegExp {
   const letter = `[A-${letterAt(Math.max(letters, 1) - 1)}]\\b`;

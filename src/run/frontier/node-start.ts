@@ -188,5 +188,5 @@ export function promptInputFor(run: RunState, at: PromptPlace): PromptInput {
   const input = { label, role, systemPrompt, topic, draft, feedback, ...renderedTools(at.tools) };
   if (deliberation === null) return input;
   const shown = shownTo(run.plan, placeOf(at), at.orderShown).input;
-  return { ...input, ...shown, feedback: feedbackShownTo(run.plan, at) };
+  return { ...input, ...shown, feedback: feedbackShownTo(run.plan, placeOf(at), at.orderShown) };
 }

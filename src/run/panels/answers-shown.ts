@@ -1,7 +1,7 @@
 /** Which answers of panels a step's prompt shows, in which order, and without which names. */
 import { letterAt, maskNames, namesToMask, orderShown } from '../../council/deliberation/anonymity.js';
 import { labelInOneLine } from '../../graph/label.js';
-import { relettered } from '../../council/deliberation/relettered.js';
+import { relettered, withoutLetters } from '../../council/deliberation/relettered.js';
 import type { Plan } from '../../graph/plan.js';
 import type { PromptInput } from '../../models/port.js';
 import type { PanelAnswers } from './deliberation.js';
@@ -103,15 +103,18 @@ function withoutLabels(draft: string, panels: readonly PanelAnswers[], order: re
   return lines.join('\n');
 }
 
-/** The feedback in a step's prompt, oldest first. Ranks and judges do not see the labels of a jury's members. */
-export function feedbackShownTo(plan: Plan, { node, branch }: Pick<StepPlace, 'node' | 'branch'>): readonly string[] {
-  const texts = branch.feedback.map(({ text }) => text);
-  if (!readsPanel(plan.node(node))) return texts;
+/**
+ * The feedback in a step's prompt, oldest first. Where the prompt shows the anonymous answers of panels, the labels of a jury's
+ * members are hidden, and so are letters: the critic saw the answers in another order.
+ */
+export function feedbackShownTo(plan: Plan, at: StepPlace, order: readonly string[]): readonly string[] {
+  const texts = at.branch.feedback.map(({ text }) => text);
+  if (panelsShown(plan, at).length === 0) return texts;
   const juries = plan.graph.nodes.filter(({ role, members }) => role === 'critic' && members !== undefined);
   const labels = juries.flatMap(({ members = [] }) => members.map(({ label }) => `## ${labelInOneLine(label)}`));
   const headings = new Set(labels);
   return texts.map((text) => {
     const lines = text.split('\n').map((line) => (headings.has(line) ? '## A critic' : line));
-    return lines.join('\n');
+    return withoutLetters(lines.join('\n'), order.length);
   });
 }

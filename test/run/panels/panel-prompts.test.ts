@@ -1,6 +1,8 @@
 import { expect } from 'chai';
+import type { GraphNode } from '../../../src/generated/schemas.js';
 import { decide } from '../../../src/run/decide.js';
-import { contextOf, given, graphWith } from '../../support/given.js';
+import { promptInputFor } from '../../../src/run/frontier/node-start.js';
+import { answered, attemptOf, contextOf, given, graphWith, memberGave, scored, wrote } from '../../support/given.js';
 
 const MEMBERS = ['a', 'b', 'c'].map((id) => ({ id, label: id.toUpperCase() }));
 
@@ -15,5 +17,39 @@ describe('The prompts of a panel', () => {
     expect(new Set(texts).size).to.equal(2);
     expect(texts[3]?.system).to.include('Doubt.');
     expect(texts[0]?.system).to.not.include('Doubt.');
+  });
+});
+
+describe('The feedback that nodes after a panel read', () => {
+  const edge = (source: string, target: string) => ({ id: `${source}->${target}`, source, target, condition: null });
+  const panel = { id: 'ask', role: 'panel' as const, countsIteration: true, graceMs: 0, members: MEMBERS };
+  const graph = (critic: Partial<GraphNode>) =>
+    graphWith(
+      [panel, { id: 'judge', role: 'critic', ...critic }, { id: 'write' }, { id: 'polish' }],
+      [edge('ask', 'judge'), edge('judge', 'write'), edge('write', 'polish')],
+    );
+  const answers = [answered('a'), answered('b'), answered('c')];
+  const FEEDBACK = 'Response B omits costs. Responses A and C agree, as response c says.';
+
+  it('names no letter while they read the answers, because the critic saw them in another order', () => {
+    const story = given(graph({})).whenAll(...answers, scored('judge', 4, FEEDBACK));
+    expect(promptInputFor(story.run, attemptOf(story.run, 'write')).feedback).to.deep.equal([
+      'one response omits costs. some responses agree, as response c says.',
+    ]);
+    const written = story.when(wrote('write'));
+    expect(promptInputFor(written.run, attemptOf(written.run, 'polish')).feedback).to.deep.equal([FEEDBACK]);
+  });
+
+  it('hides the labels of a jury while they read the answers', () => {
+    const jury = ['x', 'y'].map((id) => ({ id, label: `Model ${id}` }));
+    const given2 = jury.map(({ id }) => memberGave(id, { score: 4, feedback: `from ${id}` }));
+    const story = given(graph({ members: jury, graceMs: 0 })).whenAll(...answers, ...given2);
+    expect(promptInputFor(story.run, attemptOf(story.run, 'write')).feedback).to.deep.equal([
+      '## A critic\nfrom x\n\n## A critic\nfrom y',
+    ]);
+    const written = story.when(wrote('write'));
+    expect(promptInputFor(written.run, attemptOf(written.run, 'polish')).feedback).to.deep.equal([
+      '## Model x\nfrom x\n\n## Model y\nfrom y',
+    ]);
   });
 });

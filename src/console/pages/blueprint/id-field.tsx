@@ -12,19 +12,23 @@ export interface IdFieldProps extends Pick<TextBoxProps, 'label' | 'hint' | 'fau
   readonly onEdit: (id: string) => void;
 }
 
-/** Changes the id when the user leaves the field: a part of an id could be that of another. */
+/**
+ * Changes the id when the user leaves the field: a part of an id could be that of another. An id that cannot be stays in the
+ * field with its fault, and Escape takes it back.
+ */
 export function IdField({ editor, value, faultOf, onEdit, fault = null, ...box }: IdFieldProps) {
   const typed = useSignal<string | null>(null);
   const id = typed.value ?? value;
   const wrong = typed.value === null ? null : faultOf(id);
   function done(): void {
+    if (wrong !== null) return;
     typed.value = null;
-    if (id !== value && wrong === null) onEdit(id);
+    if (id !== value) onEdit(id);
   }
   return (
     <TextBox
       {...box}
-      fault={wrong ?? fault}
+      fault={wrong === null ? fault : `${wrong} The id is still “${value}”.`}
       look="mono"
       value={id}
       maxLength={128}
@@ -33,6 +37,7 @@ export function IdField({ editor, value, faultOf, onEdit, fault = null, ...box }
       onType={(text) => (typed.value = text)}
       onKeyDown={(event) => {
         if (event.key === 'Enter') done();
+        if (event.key === 'Escape') typed.value = null;
       }}
       onBlur={done}
     />
