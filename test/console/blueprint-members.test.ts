@@ -144,6 +144,32 @@ describeInBrowser('The editor of a council with several minds', (browser) => {
     ]);
   });
 
+  it('keeps an id that another member has in the field, with what is wrong, until it is changed or taken back', async () => {
+    const { id } = await council.blueprints.create({
+      name: 'Twins',
+      nodes: [{ id: 'panel', label: 'Panel', type: 'panel', members: ['offline', 'offline'] }],
+    });
+    const page = await browser.open(urlOf(id));
+    await node(page, 'Panel').click();
+    await page.locator('summary', { hasText: 'm2' }).click();
+    const field = page.getByRole('group', { name: 'm2' }).getByLabel('Member id');
+    await field.fill('m1');
+    await field.press('Tab');
+    await page.getByText('Another member has the id “m1”. The id is still “m2”.').waitFor();
+    expect(await field.inputValue()).to.equal('m1');
+    await field.press('Escape');
+    expect(await field.inputValue()).to.equal('m2');
+  });
+
+  it('says that a rank without a panel is a warning, and not that the council is valid without one', async () => {
+    const { id } = await council.blueprints.create({ name: 'Alone', nodes: [{ id: 'w', label: 'Writer' }] });
+    const page = await browser.open(urlOf(id));
+    await node(page, 'Writer').click();
+    await page.getByLabel('Role').selectOption('Rank: orders the answers of a panel');
+    await page.getByText('Valid, with 1 warning', { exact: true }).waitFor();
+    await page.getByText('No path from the entry leads through a panel to the rank').first().waitFor();
+  });
+
   it('gives a rank reviewers of its own, or those of its panel', async () => {
     const { id } = await council.blueprints.create({
       name: 'Ranked',

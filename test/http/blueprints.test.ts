@@ -174,12 +174,7 @@ describe('Blueprints over REST', () => {
       ['nodes', 0, 'members', 0, 'label'],
       'string_too_long',
     ],
-    [
-      'a member id of two lines',
-      panelOf({ id: 'a\nb' }),
-      ['nodes', 0, 'members', 0, 'id'],
-      'string_pattern_mismatch',
-    ],
+    ['a member id of two lines', panelOf({ id: 'a\nb' }), ['nodes', 0, 'members', 0, 'id'], 'string_pattern_mismatch'],
     ['a hot member', panelOf({ temperature: 3 }), ['nodes', 0, 'members', 0, 'temperature'], 'less_than_equal'],
     ['a quorum of none', nodeWith({ members: ids(3), quorum: 0 }), ['nodes', 0, 'quorum'], 'greater_than_equal'],
     ['a quorum of too many', nodeWith({ members: ids(3), quorum: 4 }), ['nodes', 0, 'quorum'], 'less_than_equal'],

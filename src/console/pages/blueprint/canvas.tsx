@@ -130,6 +130,12 @@ function nodeAt(target: EventTarget | null): string | null {
   return place instanceof HTMLElement ? (place.dataset['node'] ?? null) : null;
 }
 
+/** That a run would start, and the number of warnings, because it may fail later. */
+function ValidBadge({ warnings }: { readonly warnings: number }) {
+  if (warnings === 0) return <Badge tone="good">Valid</Badge>;
+  return <Badge tone="wait">{warnings === 1 ? 'Valid, with 1 warning' : `Valid, with ${warnings} warnings`}</Badge>;
+}
+
 /** Whether a run would start, and all errors and warnings, each with a button to its node or edge. */
 export function Findings({ editor }: { readonly editor: Editor }) {
   const found = editor.findings.value;
@@ -139,7 +145,7 @@ export function Findings({ editor }: { readonly editor: Editor }) {
     <section class="editor-findings stack close" aria-label="Problems">
       <div class="row" role="status">
         {fault !== null && <span class="small muted">Not checked: {errorText(fault)}</span>}
-        {fault === null && isValid === true && <Badge tone="good">Valid</Badge>}
+        {fault === null && isValid === true && <ValidBadge warnings={found.length} />}
         {fault === null && isValid === false && <Badge tone="bad">Invalid: a run would fail</Badge>}
         {fault === null && isValid === null && <Badge>{editor.mayEdit ? 'Checking' : 'Saved version'}</Badge>}
       </div>
