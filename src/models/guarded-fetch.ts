@@ -76,7 +76,7 @@ function refusal(
 ): ModelFailed {
   if (status >= 300 && status < 400) return modelFailed(`${call.purpose}: it answered with a redirect`, 'redirected');
   const body = jsonIn(said);
-  const meant = kindOfRefusal(status, body ?? said);
+  const meant = (server.kindOf ?? kindOfRefusal)(status, body ?? said);
   const kind = recordedKind(status, meant);
   const hint = server.hints.get(meant);
   const words = redact(errorMessageOf(body), call.hidden);

@@ -11,6 +11,8 @@ export interface ModelServer {
   readonly addressSetting: string;
   /** What to check after a failure, by its kind; mostly a setting. */
   readonly hints: ReadonlyMap<string, string>;
+  /** The kind of failure behind a refusal. Default: `kindOfRefusal`. */
+  readonly kindOf?: (status: number, body: unknown) => ModelFailureKind;
 }
 
 /** The settings that hold a provider's key, model and address, by their names. */
