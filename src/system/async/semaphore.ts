@@ -21,16 +21,19 @@ export function semaphore(permits: number, limit?: WaitLimit): Semaphore {
     if (next === undefined) free += 1;
     else next();
   };
-  async function acquire(): Promise<() => void> {
-    if (free > 0) free -= 1;
-    else if (limit !== undefined && waiting.length >= limit.maxWaiting) throw limit.full();
-    else await new Promise<void>((resolve) => waiting.push(resolve));
-    return release;
-  }
+  const turn = (): Promise<void> => {
+    if (limit !== undefined && waiting.length >= limit.maxWaiting) throw limit.full();
+    return new Promise((resolve) => waiting.push(resolve));
+  };
   return {
-    acquire,
+    async acquire() {
+      if (free > 0) free -= 1;
+      else await turn();
+      return release;
+    },
     async run(task) {
-      await acquire();
+      if (free > 0) free -= 1;
+      else await turn();
       try {
         return await task();
       } finally {
