@@ -8,11 +8,12 @@ export function timedLog(
   { system, onAppended }: { readonly system: Pick<System, 'monotonicMs'>; readonly onAppended: (ms: number) => void },
 ): EventLog {
   return {
-    async append(stream, events, expected) {
+    append(stream, events, expected) {
       const fromMs = system.monotonicMs();
-      const appended = await log.append(stream, events, expected);
-      onAppended(system.monotonicMs() - fromMs);
-      return appended;
+      return log.append(stream, events, expected).then((appended) => {
+        onAppended(system.monotonicMs() - fromMs);
+        return appended;
+      });
     },
     readStream: (stream, range) => log.readStream(stream, range),
     readAll: (after, range) => log.readAll(after, range),
