@@ -17,11 +17,12 @@ export function answerWith(answer: string, named: readonly string[], others: rea
     whole === null
       ? [...jsonObjectsIn(withoutAnyThoughts(answer).slice(0, MAX_SEARCHED_CHARS))]
       : [{ json: answer, value: whole }];
-  const found = [...objects, ...objects.flatMap(onlyObjectIn)].find(({ value }) =>
-    named.some((field) => fieldIn(value, field) !== undefined),
-  );
+  const isNamed = ({ value }: Found): boolean => named.some((field) => fieldIn(value, field) !== undefined);
+  const found = objects.find(isNamed) ?? objects.flatMap(onlyObjectIn).find(isNamed);
   if (found === undefined) return null;
-  return [...named, ...others].some((field) => hasDuplicateKey(found.json, field)) ? null : found.value;
+  const keys = outermostKeys(found.json);
+  const isTwice = (field: string): boolean => keys.indexOf(field) !== keys.lastIndexOf(field);
+  return [...named, ...others].some(isTwice) ? null : found.value;
 }
 
 /** A field of an object, in any case. */
@@ -48,16 +49,16 @@ function onlyObjectIn({ json, value }: Found): readonly Found[] {
   return parsed === null ? [] : [{ json: innerJson, value: parsed }];
 }
 
-/** Whether the outermost object of a valid JSON text has a key more than once, in any case. */
-function hasDuplicateKey(json: string, key: string): boolean {
+/** The keys of the outermost object of a valid JSON text, in lower case. */
+function outermostKeys(json: string): readonly string[] {
+  const keys: string[] = [];
   let depth = 0;
-  let found = 0;
   for (const [token, name] of json.matchAll(NAMES_AND_BRACKETS)) {
     if (token === '{' || token === '[') depth += 1;
     else if (token === '}' || token === ']') depth -= 1;
-    else if (depth === 1 && name !== undefined && String(JSON.parse(name)).toLowerCase() === key) found += 1;
+    else if (depth === 1 && name !== undefined) keys.push(String(JSON.parse(name)).toLowerCase());
   }
-  return found > 1;
+  return keys;
 }
 
 /** Brackets and strings, captured if a colon follows. Linear: no two quantifiers match the same character. */

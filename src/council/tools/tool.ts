@@ -10,6 +10,7 @@ export function toolsAsRecorded(tools: NodeTools, isAvailable: Toolbox['isAvaila
 
 /** The part of a prompt input that names the recorded tools. */
 export function renderedTools(recorded: readonly string[]): Pick<PromptInput, 'tools' | 'missingTools'> {
+  if (recorded.length === 0) return {};
   const tools = grantedTools(recorded);
   const missingTools = TOOL_NAMES.filter((tool) => recorded.includes(unavailable(tool)));
   return { ...(tools.length > 0 && { tools }), ...(missingTools.length > 0 && { missingTools }) };
