@@ -84,8 +84,7 @@ function headOf({ seq, hash, id }: RunEvent): StreamHead {
 export function evolve(state: RunState, event: RunEvent): RunState {
   const effort = effortAfter(state.effort, event, openPauseOf(state)?.pausedAt ?? null);
   const spending = spendingAfter(state.spending, event);
-  // The changes are spread as a record, because Node 20 takes 0.1 µs for each field that is written after a spread.
-  return { ...state, ...changesBy(state, event), ...{ head: headOf(event), effort, spending } };
+  return { ...state, ...changesBy(state, event), head: headOf(event), effort, spending };
 }
 
 /** What an event changes, besides the head, the effort and the spending. */

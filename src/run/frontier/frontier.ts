@@ -18,6 +18,7 @@ export function nextFrontier({ plan, progress }: RunState): readonly string[] {
 }
 
 function readyNodes(plan: Plan, arrivals: readonly Arrival[]): readonly string[] {
+  if (arrivals.length < 2) return arrivals.map(({ node }) => node);
   const reached = [...new Set([...arrivals].sort((a, b) => a.order - b.order).map((each) => each.node))];
   return reached.filter((node) => !reached.some((other) => other !== node && plan.canStillReach(other, node)));
 }

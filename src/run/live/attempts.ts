@@ -41,13 +41,18 @@ export function reportOf(
   }
   const { usage, durationMs, dropped, finish } = outcome;
   const output = outputOf(at, outcome);
-  const notes = {
+  const result = {
+    step,
+    attempt,
+    output,
+    durationMs,
+    ...cost(usage),
     ...(dropped !== undefined && { dropped: [...dropped] }),
     ...(finish !== undefined && { finish }),
     ...(outcome.calls !== undefined && { calls: outcome.calls }),
     ...(outcome.lastCall !== undefined && { lastCall: cost(outcome.lastCall) }),
   };
-  return { type: 'CompleteNode', result: { step, attempt, output, ...cost(usage), durationMs, ...notes } };
+  return { type: 'CompleteNode', result };
 }
 
 /** The output of a successful attempt, as recorded. */

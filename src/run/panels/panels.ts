@@ -35,7 +35,9 @@ export function openPanel(run: RunState, panelStep: number): OpenPanel | null {
 
 /** All panels under way, in the order of their steps. */
 export function openPanels(run: RunState): readonly OpenPanel[] {
-  const numbers = new Set(run.progress.frontier.filter(isSeated).map(({ seat }) => seat.panelStep));
+  const seated = run.progress.frontier.filter(isSeated);
+  if (seated.length === 0) return [];
+  const numbers = new Set(seated.map(({ seat }) => seat.panelStep));
   return [...numbers].flatMap((number) => openPanel(run, number) ?? []);
 }
 
