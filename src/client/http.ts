@@ -35,6 +35,8 @@ export interface ApiRequest extends CallOptions {
   readonly headers?: Readonly<Record<string, string>>;
   /** Whether the request may be sent more than once. Default: true for GET. */
   readonly isRepeatable?: boolean;
+  /** Whether a browser finishes the request after its page closes; for bodies of at most 64 KiB. Default: false. */
+  readonly keepalive?: boolean | undefined;
   /** Time limit of the answer, in milliseconds. Default: 60,000. */
   readonly patienceMs?: number;
   /** Called while the body is sent, where the host reports it. */
@@ -123,7 +125,7 @@ async function opened(
   request: ApiRequest,
   { url, fetch, system, own }: Pick<ApiOptions, 'url' | 'fetch' | 'system'> & { readonly own: Headers },
 ): Promise<OpenAnswer> {
-  const { method = 'GET', body, patienceMs = SILENCE_MS, onSent } = request;
+  const { method = 'GET', body, keepalive, patienceMs = SILENCE_MS, onSent } = request;
   const send = fetch ?? hostFetch(onSent);
   const target = url + request.path + queryText(request.query);
   const headers = new Headers(own);
@@ -136,6 +138,7 @@ async function opened(
       send(target, {
         ...{ method, headers, redirect: 'manual', signal: line.signal },
         ...(body !== undefined && { body: isForm ? body : JSON.stringify(body) }),
+        ...(keepalive === true && { keepalive }),
       }),
     );
     const { status } = answer;

@@ -7,6 +7,8 @@ import { pathOf } from './http.js';
 export interface DecisionOptions extends CallOptions {
   /** The reason, which is recorded with the decision. */
   readonly comment?: string | undefined;
+  /** In a browser: whether the request goes on when its page closes. Its body may have 64 KiB. Default: false. */
+  readonly keepalive?: boolean | undefined;
 }
 
 export interface ApproveOptions extends DecisionOptions {
@@ -44,13 +46,13 @@ export class Pause {
     return this.#decide({ action: 'modify', modified_state: change }, options);
   }
 
-  async #decide(decision: object, { comment, signal }: DecisionOptions): Promise<RunResult> {
+  async #decide(decision: object, { comment, keepalive, signal }: DecisionOptions): Promise<RunResult> {
     const body = { ...decision, expected_seq: this.seq, comment };
     try {
       return await this.#api.json<RunResult>({
         method: 'POST',
         path: pathOf('councils', 'run', this.runId, 'approve'),
-        ...{ body, signal },
+        ...{ body, keepalive, signal },
         headers: { 'Idempotency-Key': this.#keyOf(JSON.stringify(body)) },
         isRepeatable: true,
       });
