@@ -7,6 +7,7 @@ import { startRouter } from './shell/router.js';
 import { findSession } from './shell/session.js';
 import { followTheme } from './shell/settings.js';
 import { startTitle } from './shell/title.js';
+import { sendBeforeLeaving } from './shell/undo.js';
 import { setServiceClock, startClock } from './ui/time.js';
 
 const root = document.getElementById('app');
@@ -21,5 +22,6 @@ void fetch('/api/health').then(
   () => undefined,
 );
 followApprovals();
+sendBeforeLeaving();
 render(<App />, root);
 void findSession();

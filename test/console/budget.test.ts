@@ -9,6 +9,7 @@ import { factsOf, recordOf } from '../support/record-of.js';
 import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
 import { councilScript, scriptedModel } from '../support/scripted-model.js';
+import { untilTrue } from '../support/until-true.js';
 
 const PRICES = { 'scripted/scripted-1': { input_cost_per_token: 0.001, output_cost_per_token: 0.002 } };
 
@@ -74,11 +75,11 @@ describeInBrowser('A budget in the console', (browser) => {
     const page = await browser.open(urlOf(`runs/${run.id}`), { expectsRefusals: true });
     await newTotal(page).fill('101');
     await page.getByRole('button', { name: 'Approve' }).click();
-    await page.getByText(/need a total budget of at least \d+ tokens/).waitFor();
+    await page.getByText(/The run needs at least \d+ tokens/).waitFor();
     await newTotal(page).fill('-1');
     await page.getByRole('button', { name: 'Approve' }).click();
     await page.getByText('Enter a whole number of tokens').waitFor();
-    expect(await page.getByRole('button', { name: 'Edit the draft' }).count()).to.equal(0);
+    expect(await page.getByRole('button', { name: 'Edit', exact: true }).count()).to.equal(0);
     await page.getByRole('button', { name: 'Reject' }).click();
     await page.getByText('rejected', { exact: true }).first().waitFor();
     await page.getByText('Rejected at the pause for the budget').first().waitFor();
@@ -144,8 +145,15 @@ describeInBrowser('A budget in the console', (browser) => {
     const tokens = Number(await newTotal(page).inputValue());
     expect(await faultsIn(page)).to.deep.equal([]);
     await page.keyboard.press('e');
+    await newTotal(page).fill(String(tokens - 10_000));
+    await page.getByRole('heading', { level: 1 }).click();
+    await page.keyboard.press('a');
+    await page.getByText(/The run needs at least \d+ tokens/).waitFor();
+    await newTotal(page).fill(String(tokens));
+    await page.getByRole('heading', { level: 1 }).click();
     await page.keyboard.press('a');
     await page.getByText('Approved “Trees”').waitFor();
+    await untilTrue(async () => (await decisionOn(run.id)).length > 0);
     expect((await decisionOn(run.id))[0]).to.deep.equal(['approve', { usd: null, tokens }]);
   });
 });

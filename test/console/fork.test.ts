@@ -99,10 +99,11 @@ describeInBrowser('Forks in the console', (browser) => {
     await dialog.getByLabel('Score').fill('good');
     await dialog.getByText('Enter a number from 0 to 10, or nothing').waitFor();
     expect(await dialog.getByRole('button', { name: 'Start fork' }).isDisabled()).to.equal(true);
-    await dialog.getByLabel('Score').fill('11');
-    await dialog.getByRole('region', { name: 'Cost' }).getByText('critic_score').waitFor();
+    await dialog.getByLabel('Score').fill('9');
+    await dialog.getByLabel('Iteration').fill('999999');
+    await dialog.getByRole('region', { name: 'Cost' }).getByText('iteration_count').waitFor();
     await dialog.getByRole('button', { name: 'Start fork' }).click();
-    await dialog.getByRole('alert').getByText('critic_score').waitFor();
+    await dialog.getByRole('alert').getByText('iteration_count').waitFor();
     expect(await council.runs.count({ parent: run.id })).to.equal(0);
   });
 });

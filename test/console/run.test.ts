@@ -123,9 +123,10 @@ describeInBrowser('The page of a run', (browser) => {
     await page.getByRole('textbox', { name: 'Comment' }).fill('Go on');
     await page.getByRole('button', { name: 'Approve' }).click();
     await page.getByRole('heading', { name: 'before editor' }).waitFor();
-    await page.getByRole('button', { name: 'Edit the draft' }).click();
-    await page.getByRole('textbox', { name: 'Draft' }).fill('My own sea');
-    await page.getByRole('button', { name: 'Continue with this draft' }).click();
+    await page.getByRole('button', { name: 'Edit', exact: true }).click();
+    await page.getByRole('dialog').getByRole('textbox', { name: 'Draft' }).fill('My own sea');
+    await page.getByRole('button', { name: 'Send edit' }).click();
+    await page.getByText('Edited “The sea”: editor starts').first().waitFor();
     await page.getByText('completed', { exact: true }).waitFor();
     const events = await allEvents(council, run.id);
     const [approved, modified] = events.filter(({ type }) => type === 'GateDecided').map(({ data }) => data);
@@ -147,8 +148,10 @@ describeInBrowser('The page of a run', (browser) => {
       await route.continue();
     });
     await page.getByRole('button', { name: 'Reject' }).click();
-    await page.getByText('Too late').waitFor();
+    await page.getByRole('main').getByText('Too late: “The sea” was approved').waitFor();
     await page.getByRole('heading', { name: 'before editor' }).waitFor();
+    await page.getByRole('main').getByRole('button', { name: 'Dismiss' }).click();
+    expect(await page.getByRole('main').getByText('Too late').count()).to.equal(0);
   });
 
   it('cancels a run and shows how to continue it', async () => {

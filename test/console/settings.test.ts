@@ -78,9 +78,9 @@ describeInBrowser('The settings of a user', (browser) => {
   it('switch single-letter shortcuts off and on', async () => {
     const page = await browser.open(`${service.url}/console/inbox`, { expectsRefusals: true });
     await signIn(page, 'ann');
-    await page.getByText('No run waits').waitFor();
+    await page.getByText('Nothing waits for you').waitFor();
     await page.keyboard.press('?');
-    await page.getByRole('dialog', { name: 'Shortcuts' }).getByLabel('Use these shortcuts').uncheck();
+    await page.getByRole('dialog', { name: 'Shortcuts and decisions' }).getByLabel('Use these shortcuts').uncheck();
     await page.keyboard.press('Escape');
     await page.getByRole('dialog').waitFor({ state: 'detached' });
     await page.keyboard.press('?');
@@ -90,6 +90,6 @@ describeInBrowser('The settings of a user', (browser) => {
     await page.getByRole('dialog').getByLabel('Use these shortcuts').check();
     await page.keyboard.press('Escape');
     await page.keyboard.press('?');
-    await page.getByRole('dialog', { name: 'Shortcuts' }).waitFor();
+    await page.getByRole('dialog', { name: 'Shortcuts and decisions' }).waitFor();
   });
 });

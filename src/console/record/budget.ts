@@ -67,6 +67,24 @@ export function limitsIn({ usd, tokens }: TypedLimits): ReadLimits {
   };
 }
 
+/** The new limits that the user typed at a pause for the budget, which must be enough for the next calls. */
+export function raisedLimits(typed: TypedLimits, status: BudgetStatus): ReadLimits {
+  const { limits, faults } = limitsIn(typed);
+  const { needed_usd: neededUsd = null, needed_tokens: neededTokens = null } = status;
+  const isTooSmall = (limit: number | null, needed: number | null): boolean =>
+    limit !== null && needed !== null && limit < needed;
+  return {
+    limits,
+    faults: {
+      ...(isTooSmall(limits.usd ?? status.usd, neededUsd) && { usd: `The run needs at least $${neededUsd}.` }),
+      ...(isTooSmall(limits.tokens ?? status.tokens, neededTokens) && {
+        tokens: `The run needs at least ${neededTokens} tokens.`,
+      }),
+      ...faults,
+    },
+  };
+}
+
 /** One comma before the decimals: not before three digits, which may be thousands, unless 0 stands before it. */
 const DECIMAL_COMMA = /^(\s*\$?(?:0(?=,)|\d+(?!,\d{3}\s*$))),(\d+\s*)$/;
 const AMBIGUOUS = /\d,\d{3}/;

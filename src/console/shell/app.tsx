@@ -7,13 +7,14 @@ import { RunsPage } from '../pages/runs/page.js';
 import { Button, TextBox } from '../ui/controls.js';
 import { chunk, useChunk } from '../ui/chunks.js';
 import { Icon } from '../ui/icon.js';
-import { Failure, ServiceDown, Loading, errorText } from '../ui/states.js';
+import { Failure, ServiceDown, Loading, errorText, isServiceDown } from '../ui/states.js';
 import { pendingApprovals } from './council.js';
 import { OfflineMark } from './offline-model.js';
 import { hasUnsavedChanges, pageUrl, path } from './router.js';
 import { actor, session, signIn, signOut } from './session.js';
 import { usePageTitle } from './title.js';
 import { Toasts, toastError } from './toasts.js';
+import { UnderwayMessages, decisions } from './undo.js';
 
 /** A page of the console. It has one `main` with one `h1`. */
 interface Page {
@@ -59,10 +60,11 @@ export function App() {
   useCtrlK(() => (isSearching.value = isIn && !isSearching.value));
   const count = session.value.status === 'in' ? (pendingApprovals.count.value ?? 0) : 0;
   return (
-    <div class="frame">
+    <div class={isServiceDown.value ? 'frame service-down' : 'frame'}>
       <a class="skip" href="#page">
         Skip to the content
       </a>
+      <ServiceDown />
       <header>
         <div class="bar">
           <a class="brand" href={pageUrl([])}>
@@ -95,8 +97,9 @@ export function App() {
       </header>
       <Content page={page} />
       {isSearching.value && <Search onClose={() => (isSearching.value = false)} />}
-      <ServiceDown />
-      <Toasts />
+      <Toasts>
+        <UnderwayMessages />
+      </Toasts>
     </div>
   );
 }
@@ -186,11 +189,17 @@ function Who() {
   return (
     <span class="who">
       {actor.value}
-      <Button tone="plain" slim onClick={() => void signOut().catch(toastError)}>
+      <Button tone="plain" slim onClick={() => void leave().catch(toastError)}>
         Sign out
       </Button>
     </span>
   );
+}
+
+/** Sends the user's decisions with their key, then signs out. */
+async function leave(): Promise<void> {
+  await decisions.sendAll();
+  await signOut();
 }
 
 /** @param previousActor the user whose unsaved changes this tab keeps, or null if there are none */

@@ -18,13 +18,16 @@ export async function switchNotifications(wanted: boolean): Promise<boolean> {
   return wanted && canNotify() && (await Notification.requestPermission()) === 'granted';
 }
 
+/** Whose pauses the inbox shows: all, for a key that decides none. */
+export const whoseShown = computed<Whose>(() =>
+  query.value.get('whose') === 'all' || !may('approve') ? 'all' : 'mine',
+);
+
 /** Follows the pauses while the page is visible or notifications are on. Call once. */
 export function followApprovals(): void {
   const isVisible = signal(!document.hidden);
   document.addEventListener('visibilitychange', () => (isVisible.value = !document.hidden));
-  const whose = computed<Whose>(() =>
-    path.value[0] === 'inbox' && query.value.get('whose') === 'all' ? 'all' : 'mine',
-  );
+  const whose = computed<Whose>(() => (path.value[0] === 'inbox' ? whoseShown.value : 'mine'));
   effect(() => {
     const [of, who] = [whose.value, actor.value];
     if (!may('read') || !(isVisible.value || areNotificationsOn.value)) return undefined;

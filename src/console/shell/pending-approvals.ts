@@ -3,7 +3,7 @@ import { batch, computed, signal } from '@preact/signals';
 import type { ApprovalChange, Approvals } from '../../client/approvals.js';
 import type { Approval, ApprovalGone } from '../../generated/schemas.js';
 
-/** Number of outcomes kept, so that a user who decides too late sees who decided. */
+/** Number of outcomes kept, so that a user who decides too late sees who decided, and of the user's decisions. */
 const MAX_GONE = 200;
 /** Between two checks whether the list is empty, in milliseconds. */
 const CHECK_EMPTY_MS = 1_000;
@@ -22,17 +22,17 @@ export class PendingApprovals {
   /** By run, which has one pause at a time. */
   readonly #open = signal<ReadonlyMap<string, Approval>>(new Map());
   readonly #gone = signal<ReadonlyMap<string, ApprovalGone>>(new Map());
+  /** Pauses that the user has decided, even if the stream still lists them. */
+  readonly #decided = signal<ReadonlySet<string>>(new Set());
   readonly #isKnown = signal(false);
   readonly #fault = signal<unknown>(null);
   /** The reader that `follow` was last called for, and the cursor to continue from. */
   #reader = '';
   #cursor: string | null = null;
 
-  /** Open pauses, longest wait first. */
+  /** Open pauses that the user has not decided, longest wait first. */
   readonly pauses = computed<readonly Approval[]>(() =>
-    [...this.#open.value.values()].sort(
-      (a, b) => Date.parse(a.waiting_since) - Date.parse(b.waiting_since) || (a.run_id < b.run_id ? -1 : 1),
-    ),
+    [...this.#open.value.values()].filter((pause) => !this.#decided.value.has(pauseKey(pause))).sort(byWait),
   );
   /** Number of pauses that the user may decide, or null before the first answer. */
   readonly count = computed(() =>
@@ -58,6 +58,17 @@ export class PendingApprovals {
   /** The outcome of a pause, or null if it is open or too old. */
   outcomeOf(key: string): ApprovalGone | null {
     return this.#gone.value.get(key) ?? null;
+  }
+
+  /** Lists a pause no longer, because the user has decided it; or again, because the decision was not recorded. */
+  setDecided(key: string, isDecided: boolean): void {
+    const others = [...this.#decided.peek()].filter((each) => each !== key);
+    this.#decided.value = new Set((isDecided ? [...others, key] : others).slice(-MAX_GONE));
+  }
+
+  /** Whether the user has decided a pause. */
+  isDecided(key: string): boolean {
+    return this.#decided.value.has(key);
   }
 
   /**
@@ -121,4 +132,9 @@ export class PendingApprovals {
       this.#isKnown.value = true;
     });
   }
+}
+
+/** Longest wait first. */
+export function byWait(a: Approval, b: Approval): number {
+  return Date.parse(a.waiting_since) - Date.parse(b.waiting_since) || (a.run_id < b.run_id ? -1 : 1);
 }

@@ -1,5 +1,6 @@
 /** Short messages about the result of an action. */
 import { signal } from '@preact/signals';
+import type { ComponentChildren } from 'preact';
 import { UnauthorizedError } from '../../client/errors.js';
 import { Button } from '../ui/controls.js';
 import { errorText } from '../ui/states.js';
@@ -26,19 +27,21 @@ export function toast(text: string, tone: Tone = 'plain'): void {
   if (tone !== 'bad') window.setTimeout(() => dismiss(id), SHOWN_MS);
 }
 
-/** Shows why an action failed, or the sign-in form if the session has ended. */
-export function toastError(error: unknown): void {
-  if (error instanceof UnauthorizedError) return lockIfUnauthorized(error);
-  toast(errorText(error), 'bad');
+/** Shows why an action failed, or the sign-in form if the session has ended. @param what did not happen */
+export function toastError(error: unknown, what?: string): void {
+  if (error instanceof UnauthorizedError) lockIfUnauthorized(error);
+  if (what !== undefined) toast(`${what}. ${errorText(error)}`, 'bad');
+  else if (!(error instanceof UnauthorizedError)) toast(errorText(error), 'bad');
 }
 
 function dismiss(id: number): void {
   toasts.value = toasts.value.filter((each) => each.id !== id);
 }
 
-export function Toasts() {
+export function Toasts({ children }: { readonly children?: ComponentChildren }) {
   return (
-    <div class="toasts" role="status" aria-live="polite">
+    <div class="toasts" role="status" aria-live="polite" aria-atomic="false">
+      {children}
       {toasts.value.map(({ id, text, tone }) => (
         <div key={id} class={`toast ${tone}`}>
           <span class="grow break">{text}</span>

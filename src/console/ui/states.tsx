@@ -13,7 +13,7 @@ export function ServiceDown() {
   if (!isServiceDown.value) return null;
   return (
     <div class="away" role="status">
-      The service does not answer. This page continues when the service is back.
+      The service does not answer. What you see may be out of date; this page continues when the service is back.
     </div>
   );
 }

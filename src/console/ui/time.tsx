@@ -1,6 +1,7 @@
 /** Relative times and durations, with the exact time as a tooltip. */
 import { signal } from '@preact/signals';
 import { agoText, tickingText } from '../record/durations.js';
+import { isServiceDown } from './states.js';
 
 /** How far the browser's clock is ahead of the service's, in milliseconds. */
 let aheadMs = 0;
@@ -20,13 +21,13 @@ export function setServiceClock(date: string | null): void {
   now.value = serviceTime();
 }
 
-/** The service's time, in milliseconds since 1970; updated once a second while the page is visible. */
+/** The service's time, in milliseconds since 1970; updated once a second while the page is visible and the service answers. */
 export const now = signal(serviceTime());
 
 /** Starts updating `now`. Call once. */
 export function startClock(): void {
   window.setInterval(() => {
-    if (!document.hidden) now.value = serviceTime();
+    if (!document.hidden && !isServiceDown.value) now.value = serviceTime();
   }, 1_000);
 }
 

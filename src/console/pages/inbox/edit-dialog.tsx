@@ -3,30 +3,25 @@ import { Button, TextBox } from '../../ui/controls.js';
 import { Dialog } from '../../ui/dialog.js';
 import { TextDiff } from '../../ui/text-diff.js';
 import { changesIn } from './edit.js';
+import type { Editing } from './editing.js';
 import { StateFields } from './state-fields.js';
-import type { InboxStore } from './store.js';
 
-export function EditDialog({ store }: { readonly store: InboxStore }) {
-  const { value: edit } = store.edit;
+export function EditDialog({ editing }: { readonly editing: Editing }) {
+  const { value: edit } = editing.edit;
   if (edit === null) return null;
-  const { shown, typed, comment, faults } = edit;
-  const changes = changesIn(shown, typed);
-  const outcome = store.editedOutcome.value;
-  const isBusy = store.isSending.value;
+  const { shown, typed, comment, faults, labelOf } = edit;
+  const changes = changesIn(shown, typed, labelOf);
+  const outcome = editing.outcome.value;
   const foot = (
     <>
-      <Button onClick={() => store.closeEdit()}>Close</Button>
-      <Button
-        tone="primary"
-        disabled={isBusy || outcome !== null || changes.length === 0}
-        onClick={() => void store.sendEdit()}
-      >
+      <Button onClick={() => editing.close()}>Close</Button>
+      <Button tone="primary" disabled={outcome !== null || changes.length === 0} onClick={() => void editing.send()}>
         Send edit
       </Button>
     </>
   );
   return (
-    <Dialog title="Edit and continue" broad onClose={() => store.closeEdit()} foot={foot}>
+    <Dialog title="Edit and continue" broad onClose={() => editing.close()} foot={foot}>
       {outcome !== null && (
         <p class="notice wait" role="alert">
           Too late: {outcome} You can still copy your text.
@@ -39,8 +34,8 @@ export function EditDialog({ store }: { readonly store: InboxStore }) {
       )}
       <div class="edit">
         <div class="stack">
-          <StateFields edit={typed} faults={faults} onType={(change) => store.type(change)} />
-          <TextBox label="Comment" fault={faults.comment} value={comment} onType={(text) => store.type({}, text)} />
+          <StateFields edit={typed} faults={faults} labelOf={labelOf} onType={(change) => editing.type(change)} />
+          <TextBox label="Comment" fault={faults.comment} value={comment} onType={(text) => editing.type({}, text)} />
         </div>
         <section class="stack" aria-label="Changes">
           <h3>Changes</h3>

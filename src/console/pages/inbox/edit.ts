@@ -48,10 +48,12 @@ interface EditedState extends Pick<GodModeState, 'branches' | 'next_nodes'> {
   readonly current_state: Omit<CurrentState, 'run_id' | 'active_node'>;
 }
 
-/** Errors of fields that are not numbers. */
+/** Errors of fields that are not numbers, or out of range. */
 export function invalidNumbers({ score, iterations }: Edit): Faults {
+  const number = numberIn(score);
+  const isScore = number === null || (number >= 0 && number <= 10);
   return {
-    ...(Number.isNaN(numberIn(score)) && { critic_score: 'Enter a number from 0 to 10, or nothing' }),
+    ...(!isScore && { critic_score: 'Enter a number from 0 to 10, or nothing' }),
     ...(!/^\d+$/.test(iterations.trim()) && { iteration_count: 'Enter a whole number' }),
   };
 }
@@ -82,13 +84,16 @@ function routeOf(text: string): 'approve' | 'rework' | null {
   return text === 'approve' || text === 'rework' ? text : null;
 }
 
+/** Gives the label of a node. */
+export type LabelOf = (node: string) => string;
+
 /** The changed fields, for the preview. */
-export function changesIn(before: Edit, after: Edit): readonly Change[] {
+export function changesIn(before: Edit, after: Edit, labelOf: LabelOf): readonly Change[] {
   const feedback = (edit: Edit): string => edit.feedback.join('\n\n');
   return [
     { label: 'Topic', before: before.topic, after: after.topic },
     ...after.drafts.map(({ node, text }, index) => {
-      return { label: draftLabel(node), before: before.drafts[index]?.text ?? '', after: text };
+      return { label: draftLabel(node, labelOf), before: before.drafts[index]?.text ?? '', after: text };
     }),
     { label: 'Score', before: before.score, after: after.score },
     { label: 'Iteration', before: before.iterations, after: after.iterations },
@@ -97,8 +102,8 @@ export function changesIn(before: Edit, after: Edit): readonly Change[] {
   ].filter((change) => change.before !== change.after);
 }
 
-export function draftLabel(node: string | null): string {
-  return node === null ? 'Draft' : `Draft for ${node}`;
+export function draftLabel(node: string | null, labelOf: LabelOf): string {
+  return node === null ? 'Draft' : `Draft for ${labelOf(node)}`;
 }
 
 /** Errors of the service by field: `branches` with the node, `feedback` with the index. */

@@ -2,37 +2,29 @@
 import { computed, useSignal } from '@preact/signals';
 import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import { countOf } from '../../record/counts.js';
-import { council, pendingApprovals } from '../../shell/council.js';
-import { areNotificationsOn, switchNotifications } from '../../shell/notifications.js';
+import { pendingApprovals } from '../../shell/council.js';
+import { areNotificationsOn, switchNotifications, whoseShown } from '../../shell/notifications.js';
 import { query, setQuery } from '../../shell/router.js';
-import { may, lockIfUnauthorized, session } from '../../shell/session.js';
+import { may, session } from '../../shell/session.js';
 import { changeSettings, settings } from '../../shell/settings.js';
-import { toast, toastError } from '../../shell/toasts.js';
+import { toast } from '../../shell/toasts.js';
+import { decisions } from '../../shell/undo.js';
 import { Button, Check, Segments } from '../../ui/controls.js';
 import { Dialog } from '../../ui/dialog.js';
-import { Empty, Failure, Loading } from '../../ui/states.js';
+import { Empty, Failure, Loading, isServiceDown } from '../../ui/states.js';
 import { serviceTime } from '../../ui/time.js';
 import { commentId, PauseCard } from './card.js';
 import { EditDialog } from './edit-dialog.js';
-import { SeenDrafts } from './seen-drafts.js';
 import { type Card, InboxStore, type InboxView } from './store.js';
 import { usePageTitle } from '../../shell/title.js';
-
-/** Cards shown at first, and added by “Show more”. */
-const SHOWN = 30;
-
-const seen = new SeenDrafts();
+import { WaitingList } from './waiting-list.js';
 
 function inboxStore(): InboxStore {
   return new InboxStore({
-    ...{ client: council, waiting: pendingApprovals, notify: toast },
+    ...{ waiting: pendingApprovals, decisions, notify: toast },
     view: computed(() => viewIn(query.value)),
     mayApprove: () => may('approve'),
     onSelect: ({ run_id: run, expected_seq: at }) => setQuery({ run, at }),
-    onFault(error) {
-      lockIfUnauthorized(error);
-      toastError(error);
-    },
     now: () => serviceTime(),
     after: (ms, act) => window.setTimeout(act, ms),
   });
@@ -52,72 +44,82 @@ export function InboxPage() {
   useShortcuts({ ...shortcutsOf(store), '?': showHelp }, () => settings.value.shortcuts && !store.isTyping);
   const { length } = store.cards.value;
   return (
-    <main id="page" class="inbox">
+    <main id="page" class="wide inbox">
       <div class="page-head">
         <div>
           <h1>Inbox</h1>
           <p class="muted" role="status">
-            {pendingApprovals.isKnown && length > 0 && `${countOf(length, 'run')}, longest wait first`}
+            {pendingApprovals.isKnown && length > 0 && `${countOf(length, 'run')} waiting, longest first`}
           </p>
         </div>
         <Controls onHelp={showHelp} />
       </div>
       <Cards store={store} />
-      <EditDialog store={store} />
+      <EditDialog editing={store.editing} />
       {isHelpOpen.value && <Help onClose={() => (isHelpOpen.value = false)} />}
     </main>
   );
 }
 
 function Cards({ store }: { readonly store: InboxStore }) {
-  const shown = useSignal(SHOWN);
-  const { value: cards } = store.cards;
   const { value: current } = store.current;
   useCardFocus(current?.key ?? null);
-  if (pendingApprovals.fault !== null)
-    return <Failure error={pendingApprovals.fault} onRetry={() => window.location.reload()} />;
-  if (!pendingApprovals.isKnown) return <Loading what="the inbox" />;
-  if (current === null)
-    return (
-      <Empty title="No run waits">
-        Runs in God Mode wait here for a decision before each step, and any run that reaches its budget.
-      </Empty>
-    );
-  const last = Math.max(shown.value, cards.indexOf(current) + 1);
+  const { fault } = pendingApprovals;
+  if (fault !== null) return <Failure error={fault} onRetry={() => window.location.reload()} />;
+  if (current === null) return <NoCard />;
   return (
-    <div class="stack">
-      {cards.slice(0, last).map((card) => (
-        <PauseCard key={card.key} card={card} isCurrent={card.key === current.key} store={store} seen={seen} />
-      ))}
-      {cards.length > last && (
-        <Button onClick={() => (shown.value = last + SHOWN)}>Show more ({cards.length - last})</Button>
-      )}
+    <div class="inbox-body">
+      <PauseCard key={current.key} card={current} store={store} />
+      <WaitingList store={store} current={current} />
     </div>
   );
 }
 
-/** Moves the focus to the selected card, unless the focus is elsewhere on the page. */
+/** Says that nothing waits only if that is known. */
+function NoCard() {
+  if (isServiceDown.value) {
+    return <Empty title="The service does not answer">What waits is not known until the service is back.</Empty>;
+  }
+  if (!pendingApprovals.isKnown) return <Loading what="the inbox" />;
+  if (decisions.underway.value.length > 0) return <Empty title="Nothing else waits" />;
+  return (
+    <Empty
+      title={
+        session.value.status === 'in' && !session.value.isOpen && whoseShown.value === 'mine'
+          ? 'Nothing waits for you'
+          : 'Nothing waits'
+      }
+    >
+      Runs in God Mode wait here for a decision before each step, and any run that reaches its budget.
+    </Empty>
+  );
+}
+
+/** Shows the selected card, and moves the focus to it unless the focus is elsewhere on the page. */
 function useCardFocus(key: string | null): void {
   const before = useRef<string | null>(null);
   // A layout effect, because the next key may start a comment.
   useLayoutEffect(() => {
     const { activeElement: focused } = document;
     const card = document.querySelector<HTMLElement>('.pause-card[aria-current]');
-    const isFree = focused === null || focused === document.body || focused.closest('.pause-card') !== null;
-    if (before.current !== null && isFree && card?.contains(focused) === false) card.focus();
+    const isFree = focused === null || focused === document.body || focused.closest('.pause-card, h1') !== null;
+    if (before.current !== null && card !== null) {
+      if (isFree && !card.contains(focused)) card.focus();
+      const { top } = card.getBoundingClientRect();
+      if (top < 0 || top > window.innerHeight) card.scrollIntoView();
+    }
     before.current = key;
   }, [key]);
 }
 
 function Controls({ onHelp }: { readonly onHelp: () => void }) {
-  const { value: asked } = query;
   const isOpen = session.value.status === 'in' && session.value.isOpen;
   return (
     <div class="row">
-      {!isOpen && (
+      {!isOpen && may('approve') && (
         <Segments
           label="Pauses"
-          value={asked.get('whose') === 'all' ? 'all' : 'mine'}
+          value={whoseShown.value}
           options={[
             { value: 'mine', text: 'For me' },
             { value: 'all', text: 'All' },
@@ -150,6 +152,7 @@ function shortcutsOf(store: InboxStore): Shortcuts {
   return {
     j: () => store.step(1),
     k: () => store.step(-1),
+    u: () => decisions.undoLast(),
     a: onCurrent((card) => store.decide(card, 'approve')),
     e: onCurrent((card) => store.askForEdit(card)),
     r: onCurrent(({ key }) => {
@@ -185,12 +188,13 @@ const HELP = [
   ['a', 'Approve: the run continues'],
   ['e', 'Edit the state and continue'],
   ['r', 'Enter a reason, then press Enter to reject: the run ends'],
+  ['u', 'Undo the last decision, within 5 seconds'],
   ['?', 'Show these shortcuts'],
 ] as const;
 
 function Help({ onClose }: { readonly onClose: () => void }) {
   return (
-    <Dialog title="Shortcuts" onClose={onClose} foot={<Button onClick={onClose}>Close</Button>}>
+    <Dialog title="Shortcuts and decisions" onClose={onClose} foot={<Button onClick={onClose}>Close</Button>}>
       <dl class="inbox-keys stack close">
         {HELP.map(([key, what]) => (
           <div key={key}>
@@ -205,6 +209,11 @@ function Help({ onClose }: { readonly onClose: () => void }) {
         label="Use these shortcuts"
         checked={settings.value.shortcuts}
         onChange={(shortcuts) => changeSettings({ shortcuts })}
+      />
+      <Check
+        label="Wait 5 seconds before a decision is sent, to undo it"
+        checked={settings.value.undo}
+        onChange={(undo) => changeSettings({ undo })}
       />
     </Dialog>
   );

@@ -1,22 +1,23 @@
 /** The editable fields of a run's state. */
 import { Button, Select, TextBox } from '../../ui/controls.js';
-import type { Edit, Faults } from './edit.js';
+import type { Edit, Faults, LabelOf } from './edit.js';
 import { draftLabel } from './edit.js';
 
 export interface StateFieldsProps {
   readonly edit: Edit;
   readonly faults: Faults;
+  readonly labelOf: LabelOf;
   readonly onType: (change: Partial<Edit>) => void;
 }
 
-export function StateFields({ edit, faults, onType }: StateFieldsProps) {
+export function StateFields({ edit, faults, labelOf, onType }: StateFieldsProps) {
   const { drafts } = edit;
   return (
     <>
       {drafts.map(({ node, text }, index) => (
         <TextBox
           key={node}
-          label={draftLabel(node)}
+          label={draftLabel(node, labelOf)}
           fault={faults[node === null ? 'current_draft' : `branches ${node}`]}
           rows={drafts.length > 1 ? 6 : 10}
           value={text}

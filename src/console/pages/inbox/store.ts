@@ -1,36 +1,35 @@
-/** The inbox: its cards, the selected one, and decisions in flight. */
+/** The inbox: its cards, the selected one, and what the user types about it. */
 import type { ReadonlySignal } from '@preact/signals';
-import { batch, computed, effect, signal } from '@preact/signals';
-import type { CouncilClient } from '../../../client/client.js';
-import { InvalidError, StalePauseError, TooLargeError } from '../../../client/errors.js';
-import type { Pause } from '../../../client/pause.js';
-import type { Approval, ApprovalGone, GodModeState } from '../../../generated/schemas.js';
-import { pauseKey, type PendingApprovals } from '../../shell/pending-approvals.js';
+import { computed, effect, signal } from '@preact/signals';
+import type { Approval } from '../../../generated/schemas.js';
 import type { LimitFaults, TypedLimits } from '../../record/budget.js';
-import { NO_LIMITS, limitsIn, suggestedLimits } from '../../record/budget.js';
-import { excerpt } from '../../record/counts.js';
-import { agoText } from '../../record/durations.js';
-import { NodeLabels } from './node-labels.js';
-import { editOf, type Edit, type Faults, faultsOf, overrideOf, invalidNumbers } from './edit.js';
+import { NO_LIMITS, raisedLimits, suggestedLimits } from '../../record/budget.js';
+import { effectText, outcomeText } from '../../record/decision-texts.js';
+import type { Decision, Decisions, Outcome } from '../../shell/decisions.js';
+import { byWait, pauseKey, type PendingApprovals } from '../../shell/pending-approvals.js';
+import type { SentEdit } from './editing.js';
+import { Editing } from './editing.js';
+import type { PauseContent } from './pause-content.js';
+import { labelIn, nextLabels } from './pause-content.js';
 
 /**
  * How long a decided card stays, so that a second click or key does not hit the next card. If another user decides the
  * card, shortcuts are ignored for the same time.
  */
 const LINGER_MS = 300;
-/** How long to wait for the outcome of a pause that another user decided. */
-const OUTCOME_WAIT_MS = 3_000;
-/** Number of decided pauses and of comments that are kept. */
+/** Number of pauses whose comments, limits and texts are kept. */
 const MAX_REMEMBERED = 200;
 
 export interface Card {
   /** See {@link pauseKey}. */
   readonly key: string;
   readonly pause: Approval;
-  /** A decision is in flight or was just made. */
+  /** A decision was just made. */
   readonly isBusy: boolean;
   /** Whether the user may decide it. */
   readonly mayDecide: boolean;
+  /** What happened instead of the user's decision, which came too late, or null. */
+  readonly late: string | null;
 }
 
 /** The selected card, from the URL. */
@@ -42,50 +41,34 @@ export interface InboxView {
 }
 
 export interface InboxDeps {
-  readonly client: Pick<CouncilClient, 'run' | 'blueprints'>;
   readonly waiting: PendingApprovals;
+  readonly decisions: Decisions;
   readonly view: ReadonlySignal<InboxView>;
   /** Whether the user's key may approve. */
   readonly mayApprove: () => boolean;
   /** Selects the card of a pause. */
   readonly onSelect: (pause: Approval) => void;
   /** Shows a short message. */
-  readonly notify: (text: string, tone: 'plain' | 'wait') => void;
-  readonly onFault: (error: unknown) => void;
+  readonly notify: (text: string, tone: 'plain') => void;
   readonly now: () => number;
   /** Calls `act` once, later. */
   readonly after: (ms: number, act: () => void) => void;
 }
 
-export type Action = 'approve' | 'reject';
-
-/** An open edit. */
-export interface OpenEdit {
-  readonly key: string;
-  readonly pause: Approval;
-  /** The fields before the edit. */
-  readonly shown: Edit;
-  readonly typed: Edit;
-  readonly comment: string;
-  readonly faults: Faults;
-}
-
 export class InboxStore {
   readonly #deps: InboxDeps;
-  readonly #labels: NodeLabels;
-  /** One per pause, so that a repeated decision counts once. */
-  readonly #pauses = new Map<string, Pause>();
-  /** Pauses with a decision in flight or just made. */
+  /** Pauses that were just decided. */
   readonly #busy = signal<ReadonlyMap<string, Approval>>(new Map());
-  /** Pauses decided here, even if the stream still lists them. */
-  readonly #decided = signal<ReadonlySet<string>>(new Set());
-  readonly #edits = new Map<string, OpenEdit>();
+  /** Pauses that the user has decided on this page. */
+  readonly #sent = new Map<string, Approval>();
   readonly #comments = signal<ReadonlyMap<string, string>>(new Map());
   readonly #limits = signal<ReadonlyMap<string, TypedLimits>>(new Map());
   #place = 0;
-  /** The pause to edit when its state is loaded, and the last loaded state. */
+  /** The pause to edit when its content is loaded, and the content that was loaded last. */
   #keyToEdit: string | null = null;
-  #loaded: GodModeState | null = null;
+  #loaded: { readonly key: string; readonly content: PauseContent } | null = null;
+
+  readonly editing: Editing;
 
   /** What is wrong with the limits of the last approval of a pause for the budget, or null. */
   readonly limitFaults = signal<{ readonly key: string; readonly faults: LimitFaults } | null>(null);
@@ -96,29 +79,18 @@ export class InboxStore {
   /** Whether another user just decided the selected card: a key may still be meant for it. */
   ignoresKeys = false;
 
-  /** The open edit, or null. */
-  readonly edit = signal<OpenEdit | null>(null);
-
-  /** Whether the open edit is in flight. */
-  readonly isSending = computed(() => this.edit.value !== null && this.#busy.value.has(this.edit.value.key));
-
-  /** How another user decided the edited pause meanwhile, or null. */
-  readonly editedOutcome = computed<string | null>(() => {
-    const { value: edit } = this.edit;
-    const gone = edit === null || this.#busy.value.has(edit.key) ? null : this.#deps.waiting.outcomeOf(edit.key);
-    return edit === null || gone === null ? null : this.#outcomeText(edit.pause, gone);
-  });
-
   /** Longest wait first. A decided card hides the next pause of its run. */
   readonly cards = computed<readonly Card[]>(() => {
     const busy = this.#busy.value;
+    const late = this.#deps.decisions.late.value;
     const leaving = new Set([...busy.values()].map((pause) => pause.run_id));
-    const open = this.#deps.waiting.pauses.value.filter(
-      (pause) => !this.#decided.value.has(pauseKey(pause)) && !leaving.has(pause.run_id),
-    );
-    return [...open, ...busy.values()].sort(byWait).map((pause) => {
+    const open = this.#deps.waiting.pauses.value.filter((pause) => !leaving.has(pause.run_id));
+    const lost = [...late.keys()].flatMap((key) => (busy.has(key) ? [] : (this.#sent.get(key) ?? [])));
+    return [...open, ...lost, ...busy.values()].sort(byWait).map((pause) => {
       const key = pauseKey(pause);
-      return { key, pause, isBusy: busy.has(key), mayDecide: pause.may_decide && this.#deps.mayApprove() };
+      const isLate = late.get(key) ?? null;
+      const mayDecide = isLate === null && pause.may_decide && this.#deps.mayApprove();
+      return { key, pause, isBusy: busy.has(key), mayDecide, late: isLate };
     });
   });
 
@@ -131,7 +103,13 @@ export class InboxStore {
 
   constructor(deps: InboxDeps) {
     this.#deps = deps;
-    this.#labels = new NodeLabels(deps.client);
+    this.editing = new Editing({
+      send: (sent) => this.#sendEdit(sent),
+      outcomeOf: (key, topic) => {
+        const gone = deps.waiting.isDecided(key) ? null : deps.waiting.outcomeOf(key);
+        return gone === null ? null : outcomeText(topic, gone, deps.now());
+      },
+    });
   }
 
   /** Follows the pauses. @returns stops following */
@@ -149,27 +127,23 @@ export class InboxStore {
         hasArrived ||= isNamed || view.run === null;
         if (isNamed ? view.at === null : hasArrived) this.#deps.onSelect(card.pause);
       }
-      if (before !== null && !before.isBusy && before.key !== card?.key) this.#notifyClosed(before);
+      if (before !== null && !before.isBusy && before.key !== card?.key) this.#onClosed(before);
     });
   }
 
   /** Tells the user that another user decided the selected card, unless the user just selected another one. */
-  #notifyClosed({ key, pause }: Card): void {
+  #onClosed({ key, pause }: Card): void {
     if (!this.cards.peek().some((card) => card.key === key)) {
       this.ignoresKeys = true;
       this.#deps.after(LINGER_MS, () => (this.ignoresKeys = false));
     }
     const gone = this.#deps.waiting.outcomeOf(key);
-    if (gone !== null && !this.#decided.peek().has(key)) this.#deps.notify(this.#outcomeText(pause, gone), 'plain');
+    if (gone !== null && !this.#sent.has(key))
+      this.#deps.notify(outcomeText(pause.input_topic, gone, this.#deps.now()), 'plain');
   }
 
   select({ pause }: Card): void {
     this.#deps.onSelect(pause);
-  }
-
-  /** The label of a node of a paused run. */
-  labelOf({ blueprint }: Approval, node: string): string {
-    return this.#labels.labelOf(blueprint.id, node);
   }
 
   /** Selects the previous or next card. */
@@ -204,145 +178,80 @@ export class InboxStore {
   }
 
   /** Approves or rejects, once; at a pause for the budget it approves with the typed limits. */
-  async decide(card: Card, action: Action): Promise<void> {
+  async decide(card: Card, action: 'approve' | 'reject'): Promise<void> {
     const { key, pause, mayDecide } = card;
-    if (!mayDecide || this.#busy.peek().has(key)) return;
+    if (!mayDecide || card.isBusy || this.#busy.peek().has(key)) return;
     const comment = this.commentOn(key).trim() || undefined;
-    const { limits: budget, faults } = limitsIn(this.limitsOf(card));
-    const isRaise = action === 'approve' && isForBudget(pause);
-    this.limitFaults.value = isRaise ? { key, faults } : null;
-    if (isRaise && Object.keys(faults).length > 0) return;
-    const send = (at: Pause) => (isRaise ? at.approve({ comment, budget }) : at[action]({ comment }));
-    await this.#send(pause, action, send).catch(this.#deps.onFault);
+    const { budget: status } = pause;
+    const isRaise = action === 'approve' && isForBudget(pause) && status !== undefined;
+    const { limits: budget, faults } = isRaise ? raisedLimits(this.limitsOf(card), status) : { limits: {}, faults: {} };
+    this.limitFaults.value = { key, faults };
+    if (Object.keys(faults).length > 0) return;
+    const outcome = await this.#send(pause, { action, comment, ...(isRaise && { budget }) });
+    if (outcome.kind === 'recorded') this.comment(key, '');
   }
 
-  /** Opens the edit of a card when its state is loaded, and restores an earlier edit. */
+  #sendEdit({ edit: { key, state }, change, comment }: SentEdit): Promise<Outcome> {
+    const pause = this.cards.peek().find((card) => card.key === key)?.pause ?? this.#sent.get(key);
+    if (pause === undefined) return Promise.resolve({ kind: 'late' });
+    return this.#send({ ...pause, next_nodes: state.next_nodes }, { action: 'modify', change, comment });
+  }
+
+  /** If the decision is undone, its card is selected again. */
+  async #send(pause: Approval, choice: Pick<Decision, 'action' | 'comment' | 'budget' | 'change'>): Promise<Outcome> {
+    const key = pauseKey(pause);
+    const { run_id: runId, expected_seq: seq, input_topic: topic } = pause;
+    const next = this.#loaded?.key === key ? nextLabels(this.#loaded.content) : [];
+    const effectOf = effectText(choice.action, { next, isVote: pause.votes.length + 1 < pause.quorum });
+    const release = this.#hold(key, pause);
+    const deciding = this.#deps.decisions.decide({ runId, seq, topic, effect: effectOf, ...choice });
+    if (this.#deps.decisions.canUndo(key)) release();
+    const outcome = await deciding;
+    release();
+    if (outcome.kind === 'undone') this.#deps.onSelect(pause);
+    return outcome;
+  }
+
+  /** Keeps a decided card for a moment. @returns lets it go, at the earliest after that moment */
+  #hold(key: string, pause: Approval): () => void {
+    const sinceMs = this.#deps.now();
+    this.#sent.set(key, pause);
+    this.#busy.value = new Map(this.#busy.value).set(key, pause);
+    let isReleased = false;
+    return () => {
+      if (isReleased) return;
+      isReleased = true;
+      this.#deps.after(Math.max(0, sinceMs + LINGER_MS - this.#deps.now()), () => {
+        const busy = new Map(this.#busy.peek());
+        busy.delete(key);
+        this.#busy.value = busy;
+      });
+    };
+  }
+
+  /** Opens the edit of a card when its content is loaded. */
   askForEdit(card: Card): void {
     if (!card.mayDecide || card.isBusy || isForBudget(card.pause)) return;
     this.#keyToEdit = card.key;
     this.select(card);
-    if (this.#loaded !== null) this.onStateLoaded(card.pause, this.#loaded);
+    if (this.#loaded !== null) this.onLoaded(this.#loaded.key, this.#loaded.content);
   }
 
-  /** Called with the state of the selected pause. */
-  onStateLoaded(pause: Approval, state: GodModeState): void {
-    this.#loaded = state;
-    const key = pauseKey(pause);
-    if (this.#keyToEdit !== key || key !== pauseKey({ run_id: state.run_id, expected_seq: state.seq })) return;
+  /** Called with the content of the selected pause. */
+  onLoaded(key: string, content: PauseContent): void {
+    this.#loaded = { key, content };
+    if (this.#keyToEdit !== key || content.state === null) return;
     this.#keyToEdit = null;
-    const shown = editOf(state);
-    this.edit.value = this.#edits.get(key) ?? { key, pause, shown, typed: shown, comment: '', faults: {} };
+    const { state } = content;
+    const topic = state.current_state.input_topic;
+    this.editing.open({ state, topic, labelOf: (node) => labelIn(content, node) });
   }
 
   /** Whether shortcuts are off: an edit is open or about to open, or the user enters a reason. */
   get isTyping(): boolean {
     const key = this.current.value?.key;
-    return this.edit.value !== null || (key !== undefined && [this.#keyToEdit, this.rejecting.value].includes(key));
-  }
-
-  type(change: Partial<Edit>, comment = this.edit.value?.comment ?? ''): void {
-    const { value: edit } = this.edit;
-    if (edit !== null) this.#show({ ...edit, comment, typed: { ...edit.typed, ...change } });
-  }
-
-  /** Closes the edit and keeps its text while the pause is open. */
-  closeEdit(): void {
-    const { value: edit } = this.edit;
-    if (edit !== null && this.editedOutcome.value !== null) this.#edits.delete(edit.key);
-    this.edit.value = null;
-  }
-
-  /** Sends the changed fields of the open edit, once. Shows errors at their fields and keeps the edit. */
-  async sendEdit(): Promise<void> {
-    const { value: edit } = this.edit;
-    if (edit === null || this.#busy.peek().has(edit.key)) return;
-    const faults = invalidNumbers(edit.typed);
-    if (Object.keys(faults).length > 0) return this.#show({ ...edit, faults });
-    const override = overrideOf(edit.shown, edit.typed);
-    const comment = edit.comment.trim() || undefined;
-    try {
-      await this.#send(edit.pause, 'modify', (at) => at.modify(override, { comment }));
-      this.#edits.delete(edit.key);
-      this.closeEdit();
-    } catch (error) {
-      if (error instanceof InvalidError) this.#show({ ...edit, faults: faultsOf(error.errors, override) });
-      else if (error instanceof TooLargeError) this.#show({ ...edit, faults: { '': error.detail } });
-      else this.#deps.onFault(error);
-    }
-  }
-
-  #show(edit: OpenEdit): void {
-    this.#edits.set(edit.key, edit);
-    this.edit.value = edit;
-  }
-
-  /** @throws {CouncilError} the pause is still open */
-  async #send(
-    pause: Approval,
-    action: keyof typeof DONE,
-    decide: (at: Pause) => ReturnType<Pause['approve']>,
-  ): Promise<void> {
-    const key = pauseKey(pause);
-    const sentMs = this.#deps.now();
-    this.#busy.value = new Map(this.#busy.value).set(key, pause);
-    let isOver = true;
-    try {
-      const { status } = await decide(this.#pauseOf(key, pause));
-      isOver = status !== 'paused';
-      this.comment(key, '');
-      this.#deps.notify(
-        isOver ? `${DONE[action]} ${topicOf(pause)}` : `Recorded your vote. ${topicOf(pause)} waits for more votes.`,
-        'plain',
-      );
-    } catch (error) {
-      isOver = error instanceof StalePauseError;
-      if (!isOver) throw error;
-      await this.#notifyTooLate(pause, key);
-    } finally {
-      this.#deps.after(isOver ? Math.max(0, sentMs + LINGER_MS - this.#deps.now()) : 0, () =>
-        this.#settle(key, isOver),
-      );
-    }
-  }
-
-  #settle(key: string, isOver: boolean): void {
-    const busy = new Map(this.#busy.value);
-    busy.delete(key);
-    batch(() => {
-      if (isOver) this.#decided.value = new Set([...this.#decided.value, key].slice(-MAX_REMEMBERED));
-      this.#busy.value = busy;
-    });
-  }
-
-  #pauseOf(key: string, { run_id: runId, expected_seq: seq }: Approval): Pause {
-    const pause = this.#pauses.get(key) ?? this.#deps.client.run(runId).pauseAt(seq);
-    this.#pauses.set(key, pause);
-    return pause;
-  }
-
-  async #notifyTooLate(pause: Approval, key: string): Promise<void> {
-    const gone = await this.#waitForOutcome(key);
-    const outcome =
-      gone === null ? `another user has already decided ${topicOf(pause)}.` : this.#outcomeText(pause, gone);
-    this.#deps.notify(`Too late: ${outcome}`, 'wait');
-  }
-
-  #waitForOutcome(key: string): Promise<ApprovalGone | null> {
-    return new Promise((resolve) => {
-      this.#deps.after(OUTCOME_WAIT_MS, () => resolve(null));
-      const stop = effect(() => {
-        const gone = this.#deps.waiting.outcomeOf(key);
-        if (gone !== null) resolve(gone);
-      });
-      this.#deps.after(OUTCOME_WAIT_MS, stop);
-    });
-  }
-
-  #outcomeText(pause: Approval, { actor, outcome, at }: ApprovalGone): string {
-    const ago = agoText(this.#deps.now() - Date.parse(at));
-    return actor === null
-      ? `${topicOf(pause)} was ${OUTCOMES[outcome]} ${ago}.`
-      : `${actor} ${OUTCOMES[outcome]} ${topicOf(pause)} ${ago}.`;
+    const isAsked = key !== undefined && [this.#keyToEdit, this.rejecting.value].includes(key);
+    return this.editing.edit.value !== null || isAsked;
   }
 }
 
@@ -353,23 +262,4 @@ export function isForBudget({ pause_reason: reason }: Approval): boolean {
 
 function isSelected({ run_id: runId, expected_seq: seq }: Approval, { run, at }: InboxView): boolean {
   return runId === run && (at === null || at === seq);
-}
-
-/** What the user's own decision did. */
-const DONE = { approve: 'Approved', reject: 'Rejected', modify: 'Edited and continued' } as const;
-
-const OUTCOMES: Readonly<Record<ApprovalGone['outcome'], string>> = {
-  approve: 'approved',
-  reject: 'rejected',
-  modify: 'edited',
-  failed: 'ended',
-  escalated: 'escalated',
-};
-
-function topicOf({ input_topic: topic }: Approval): string {
-  return `“${excerpt(topic, 60)}”`;
-}
-
-function byWait(a: Approval, b: Approval): number {
-  return Date.parse(a.waiting_since) - Date.parse(b.waiting_since) || (a.run_id < b.run_id ? -1 : 1);
 }

@@ -87,9 +87,10 @@ interface FieldsProps {
 }
 
 function ForkFields({ draft, change }: FieldsProps) {
+  const labelOf = (node: string): string => draft.nodes.find(({ id }) => id === node)?.label ?? node;
   return (
     <>
-      <StateFields edit={draft} faults={invalidNumbers(draft)} onType={change} />
+      <StateFields edit={draft} faults={invalidNumbers(draft)} labelOf={labelOf} onType={change} />
       <NodeFields {...{ draft, change }} />
       {draft.limits !== null && <BudgetOfFork {...{ draft, change }} limits={draft.limits} />}
       <TextBox

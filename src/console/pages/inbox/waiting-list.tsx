@@ -1,0 +1,50 @@
+/** The runs that wait, longest wait first: selects the run to decide. */
+import { useSignal } from '@preact/signals';
+import { Button } from '../../ui/controls.js';
+import { Since } from '../../ui/time.js';
+import type { Card, InboxStore } from './store.js';
+import { isForBudget } from './store.js';
+
+/** Rows shown at first, and added by “Show more”. */
+const SHOWN = 30;
+
+export function WaitingList({ store, current }: { readonly store: InboxStore; readonly current: Card }) {
+  const shown = useSignal(SHOWN);
+  const { value: cards } = store.cards;
+  if (cards.length < 2) return null;
+  const last = Math.max(shown.value, cards.findIndex(({ key }) => key === current.key) + 1);
+  return (
+    <nav class="waiting-list" aria-label="Waiting runs">
+      <ol>
+        {cards.slice(0, last).map((card) => (
+          <li key={card.key}>
+            <Row card={card} isCurrent={card.key === current.key} onSelect={() => store.select(card)} />
+          </li>
+        ))}
+      </ol>
+      {cards.length > last && (
+        <Button slim onClick={() => (shown.value = last + SHOWN)}>
+          Show more ({cards.length - last})
+        </Button>
+      )}
+    </nav>
+  );
+}
+
+interface RowProps {
+  readonly card: Card;
+  readonly isCurrent: boolean;
+  readonly onSelect: () => void;
+}
+
+function Row({ card: { pause, late }, isCurrent, onSelect }: RowProps) {
+  return (
+    <button type="button" aria-current={isCurrent ? 'true' : undefined} onClick={onSelect}>
+      <span class="clamp break">{pause.input_topic}</span>
+      <span class="small muted">
+        {pause.blueprint.name ?? 'Built-in council'} · {late === null ? <Since at={pause.waiting_since} /> : 'too late'}
+        {isForBudget(pause) && ' · budget reached'}
+      </span>
+    </button>
+  );
+}

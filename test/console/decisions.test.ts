@@ -1,0 +1,290 @@
+import { expect } from 'chai';
+import type { Locator, Page } from 'playwright-core';
+import type { GateDecidedData } from '../../src/generated/schemas.js';
+import { describeInBrowser } from '../support/console-browser.js';
+import { freePort } from '../support/free-port.js';
+import { approvePath, pausedBefore } from '../support/god-run.js';
+import { addFirstKey, addKey, restWith } from '../support/keys.js';
+import { factsOf, recordOf } from '../support/record-of.js';
+import type { RestClient } from '../support/rest-client.js';
+import { restClient } from '../support/rest-client.js';
+import type { RunningService } from '../support/running-service.js';
+import { startService } from '../support/running-service.js';
+import { scriptedModel } from '../support/scripted-model.js';
+import { tempDir } from '../support/temp-dir.js';
+import { untilTrue } from '../support/until-true.js';
+
+const PAIR = {
+  name: 'Pair',
+  nodes: [
+    { id: 'poet', label: 'The poet', systemPrompt: 'Write four lines.' },
+    { id: 'reader', label: 'The reader', systemPrompt: 'Read them aloud.', tools: { webSearch: true } },
+  ],
+  edges: [{ source: 'poet', target: 'reader' }],
+};
+
+const button = (at: Page | Locator, name: string): Locator => at.getByRole('button', { name, exact: true });
+const cardOf = (page: Page, topic: string): Locator => page.getByRole('article', { name: topic });
+const messages = (page: Page): Locator => page.locator('.toasts');
+
+/** Ids of the runs that a test has started. */
+const started: string[] = [];
+
+/** Starts a run of a new council in God Mode. Resolves with its id at its first pause. */
+async function paused(rest: RestClient, service: RunningService, topic: string): Promise<string> {
+  const { id } = rest.read(await rest.post('/api/councils/', PAIR), 201, 'blueprint.json');
+  const answer = await rest.post(`/api/councils/${id}/run`, { input_topic: topic, god_mode: true });
+  const { run_id: runId } = rest.read(answer, 202, 'run-start.json');
+  started.push(runId);
+  await pausedBefore(service.context, runId, 'poet');
+  return runId;
+}
+
+describeInBrowser('A decision in the console', (browser) => {
+  const model = scriptedModel(() => ({ text: 'A draft of the sea' }));
+  let service: RunningService;
+  let rest: RestClient;
+  const keys = { ann: '', ben: '' };
+
+  before(async () => {
+    service = await startService({ model });
+    rest = restWith(service.url, await addFirstKey(service.url));
+    for (const name of ['ann', 'ben'] as const) keys[name] = await addKey(rest, { name, scopes: ['read', 'approve'] });
+  });
+  after(() => service.stop());
+  afterEach(async () => {
+    for (const runId of started.splice(0)) await rest.post(`/api/councils/run/${runId}/cancel`);
+  });
+
+  const openAs = async (
+    who: keyof typeof keys,
+    path: string,
+    before?: (page: Page) => Promise<void>,
+  ): Promise<Page> => {
+    const page = await browser.open(`${service.url}/console/nothing`, { expectsRefusals: true });
+    await page.context().request.post(`${service.url}/api/session`, { data: { key: keys[who] } });
+    await before?.(page);
+    await page.goto(`${service.url}/console/${path}`);
+    return page;
+  };
+  const decisionsOn = async (runId: string): Promise<readonly GateDecidedData[]> =>
+    factsOf(await recordOf(service.context.log, runId), 'GateDecided');
+  /** The requests that decide a pause. */
+  const requestsOf = (page: Page): readonly string[] => {
+    const sent: string[] = [];
+    page.on('request', (request) => request.url().endsWith('/approve') && sent.push(request.postData() ?? ''));
+    return sent;
+  };
+
+  it('names the run and what starts, and is undone by its button or by a key before it is sent', async () => {
+    const runId = await paused(rest, service, 'The library');
+    const page = await openAs('ann', 'inbox');
+    const sent = requestsOf(page);
+    await cardOf(page, 'The library').getByText('Next: The poet').waitFor();
+    await page.getByLabel('Comment').fill('Fine');
+    await button(page, 'Approve').click();
+    await messages(page)
+      .getByText(/Approved “The library”: The poet starts in [1-5] s/)
+      .waitFor();
+    await page.getByText('Nothing else waits').waitFor();
+    await button(messages(page), 'Undo').click();
+    await cardOf(page, 'The library').getByText('Next: The poet').waitFor();
+    expect(await page.getByLabel('Comment').inputValue()).to.equal('Fine');
+    await cardOf(page, 'The library').focus();
+    await page.keyboard.press('a');
+    await messages(page).getByText('Approved “The library”').waitFor();
+    await page.keyboard.press('u');
+    await cardOf(page, 'The library').waitFor();
+    expect(await messages(page).getByText('Approved').count()).to.equal(0);
+    expect([sent, await decisionsOn(runId)]).to.deep.equal([[], []]);
+  });
+
+  it('is sent once after five seconds, and until then can be undone', async () => {
+    const runId = await paused(rest, service, 'In time');
+    const page = await openAs('ann', 'inbox', (before) => before.clock.install());
+    const sent = requestsOf(page);
+    await cardOf(page, 'In time').getByText('Next: The poet').waitFor();
+    await page.clock.pauseAt((await page.evaluate<number>('Date.now()')) + 1_000);
+    await button(page, 'Approve').click();
+    await page.clock.runFor(4_990);
+    await button(messages(page), 'Undo').click();
+    await page.clock.runFor(60_000);
+    await cardOf(page, 'In time').waitFor();
+    expect([sent, await decisionsOn(runId)]).to.deep.equal([[], []]);
+    await button(page, 'Reject').click();
+    await page.clock.runFor(4_999);
+    expect(sent).to.deep.equal([]);
+    await page.clock.runFor(1);
+    await untilTrue(async () => (await decisionsOn(runId)).length === 1);
+    await page.clock.runFor(60_000);
+    expect(await messages(page).getByText('Rejected').count()).to.equal(0);
+    expect([sent.length, (await decisionsOn(runId)).map(({ action }) => action)]).to.deep.equal([1, ['reject']]);
+  });
+
+  for (const { how, leave } of [
+    { how: 'the page is closed', leave: (page: Page) => page.close() },
+    { how: 'the browser goes elsewhere', leave: async (page: Page) => void (await page.goto('about:blank')) },
+    { how: 'the user signs out', leave: (page: Page) => button(page, 'Sign out').click() },
+  ]) {
+    it(`is sent at once when ${how}`, async () => {
+      const runId = await paused(rest, service, 'Left');
+      const page = await openAs('ann', 'inbox', (before) => before.clock.install());
+      await cardOf(page, 'Left').getByText('Next: The poet').waitFor();
+      await page.clock.pauseAt((await page.evaluate<number>('Date.now()')) + 1_000);
+      await button(page, 'Approve').click();
+      await messages(page).getByText('Approved “Left”').waitFor();
+      await leave(page);
+      await untilTrue(async () => (await decisionsOn(runId)).length === 1);
+      expect((await decisionsOn(runId))[0]).to.include({ action: 'approve', actor: 'ann' });
+    });
+  }
+
+  it('can be undone on another page of the console', async () => {
+    const runId = await paused(rest, service, 'Elsewhere');
+    const page = await openAs('ann', `runs/${runId}`);
+    await page.getByRole('heading', { name: 'before The poet' }).waitFor();
+    await page.getByText('Next: The poet').waitFor();
+    await button(page, 'Reject').click();
+    await page
+      .getByRole('main')
+      .getByText(/Rejected “Elsewhere”: the run ends in \d s/)
+      .waitFor();
+    expect(await button(page, 'Approve').count()).to.equal(0);
+    await page.getByRole('link', { name: 'Documents' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Documents' }).waitFor();
+    await button(messages(page), 'Undo').click();
+    await page.getByRole('link', { name: /^Inbox/ }).click();
+    await button(cardOf(page, 'Elsewhere'), 'Approve').waitFor();
+    expect(await decisionsOn(runId)).to.deep.equal([]);
+  });
+
+  it('is sent at once if its text is longer than 60 KiB, or if the user has switched the undo window off', async () => {
+    const runId = await paused(rest, service, 'At once');
+    const page = await openAs('ann', 'inbox');
+    await cardOf(page, 'At once').getByText('Next: The poet').waitFor();
+    await button(page, 'Edit').click();
+    await page.getByRole('dialog').getByLabel('Draft', { exact: true }).fill('sea '.repeat(16_000));
+    await button(page, 'Send edit').click();
+    expect(await button(messages(page), 'Undo').count()).to.equal(0);
+    await untilTrue(async () => (await decisionsOn(runId)).length === 1);
+    await cardOf(page, 'At once').getByText('Next: The reader').waitFor();
+    await page.getByRole('button', { name: 'Shortcuts' }).click();
+    await page.getByLabel('Wait 5 seconds before a decision is sent').uncheck();
+    await page.keyboard.press('Escape');
+    await page.clock.install();
+    await page.clock.pauseAt((await page.evaluate<number>('Date.now()')) + 1_000);
+    await button(page, 'Approve').click();
+    await messages(page).getByText('Approved “At once”: The reader starts.', { exact: true }).waitFor();
+    expect((await decisionsOn(runId)).map(({ action }) => action)).to.deep.equal(['modify', 'approve']);
+  });
+
+  it('is not sent if another approver decides first: the card and a message name the run and that approver', async () => {
+    const runId = await paused(rest, service, 'Of both');
+    const page = await openAs('ann', 'inbox');
+    const sent = requestsOf(page);
+    await cardOf(page, 'Of both').getByText('Next: The poet').waitFor();
+    await button(page, 'Approve').click();
+    await messages(page).getByText('Approved “Of both”').waitFor();
+    const bens = restWith(service.url, keys.ben);
+    expect((await bens.post(approvePath(runId), { action: 'reject' })).status).to.equal(200);
+    const lost = 'Too late: ben rejected “Of both” just now. Your approval was not recorded.';
+    await messages(page).getByText(lost).waitFor();
+    await cardOf(page, 'Of both').getByText(lost).waitFor();
+    expect(await button(page, 'Approve').count()).to.equal(0);
+    await button(cardOf(page, 'Of both'), 'Dismiss').click();
+    await page.getByText('Nothing waits for you').waitFor();
+    expect([sent, (await decisionsOn(runId)).length]).to.deep.equal([[], 1]);
+  });
+
+  it('is made with the exact prompt, the model, the tools and the cost in sight', async () => {
+    const runId = await paused(rest, service, 'In sight');
+    await rest.post(approvePath(runId), { action: 'approve' });
+    await pausedBefore(service.context, runId, 'reader');
+    for (const path of ['inbox', `runs/${runId}`]) {
+      const page = await openAs('ann', path);
+      const next = page.getByRole('region', { name: 'Next step' });
+      await next.getByText('Next: The reader').waitFor();
+      for (const text of ['scripted-1', 'agent', 'web search', /^at most .* tokens/, /, 1 call$/])
+        await next.getByText(text).first().waitFor();
+      await next.getByText('Prompt that is sent').click();
+      const [system, prompt] = await next.locator('pre').allInnerTexts();
+      expect(system).to.include('Read them aloud.');
+      expect(prompt).to.include('A draft of the sea');
+      if (path === 'inbox') continue;
+      const before = model.requests.length;
+      await button(page, 'Approve').click();
+      await model.called(before + 1);
+      const request = model.requests.at(-1);
+      expect([system, prompt]).to.deep.equal([request?.system.trim(), request?.prompt.trim()]);
+    }
+  });
+
+  it('returns to its card with the reason if the service refuses it', async () => {
+    const runId = await paused(rest, service, 'Refused');
+    const page = await openAs('ann', 'inbox');
+    await cardOf(page, 'Refused').getByText('Next: The poet').waitFor();
+    await button(page, 'Edit').click();
+    await page.getByRole('dialog').getByLabel('Iteration').fill('999999');
+    await button(page, 'Send edit').click();
+    await messages(page).getByText('“Refused” was not edited.').waitFor();
+    await page.getByRole('dialog').getByLabel('Iteration').waitFor();
+    expect(await page.getByRole('dialog').getByLabel('Iteration').inputValue()).to.equal('999999');
+    expect(await decisionsOn(runId)).to.deep.equal([]);
+  });
+});
+
+describeInBrowser('What waits, in the console', (browser) => {
+  it('is not known, and said so, before the first answer', async () => {
+    const service = await startService();
+    try {
+      const page = await browser.open(`${service.url}/console/nothing`, { expectsRefusals: true });
+      let goOn = (): void => {};
+      const held = new Promise<void>((resolve) => (goOn = resolve));
+      await page.route(/\/api\/approvals(\?|$)/, async (route) => {
+        await held;
+        await route.continue();
+      });
+      await page.goto(`${service.url}/console/inbox`);
+      await page.getByRole('status', { name: 'Loading the inbox' }).waitFor();
+      expect(await page.getByText(/Nothing .*waits/).count()).to.equal(0);
+      goOn();
+      await page.getByText('Nothing waits').waitFor();
+    } finally {
+      await service.stop();
+    }
+  });
+
+  it('is not known while the service is away: the page says so at its top, and times stand still', async () => {
+    const dir = tempDir();
+    const settings = { model: scriptedModel(), dataDir: dir.path, port: await freePort() };
+    let service = await startService(settings);
+    try {
+      const runId = await paused(restClient(service.url), service, 'Held');
+      const page = await browser.open(`${service.url}/console/nothing`, { expectsRefusals: true });
+      await page.clock.install();
+      await page.goto(`${service.url}/console/inbox`);
+      await cardOf(page, 'Held').getByText('Next: The poet').waitFor();
+      await button(page, 'Reject').click();
+      await untilTrue(async () => factsOf(await recordOf(service.context.log, runId), 'GateDecided').length === 1);
+      await page.getByText('Nothing waits').waitFor();
+      await paused(restClient(service.url), service, 'Kept');
+      await cardOf(page, 'Kept').getByText('Next: The poet').waitFor();
+      await service.stop();
+      const bar = page.getByText('The service does not answer').first();
+      await bar.waitFor();
+      expect((await bar.boundingBox())?.y).to.equal(0);
+      const waited = (): Promise<string> => cardOf(page, 'Kept').locator('time').first().innerText();
+      const before = await waited();
+      await page.clock.fastForward(70_000);
+      expect(await waited()).to.equal(before);
+      service = await startService(settings);
+      await page.getByText('The service does not answer').waitFor({ state: 'detached' });
+      await untilTrue(async () => (await waited()) !== before);
+      await button(cardOf(page, 'Kept'), 'Approve').click();
+      await cardOf(page, 'Kept').getByText('Next: The reader').waitFor();
+    } finally {
+      await service.stop();
+      dir.remove();
+    }
+  });
+});
