@@ -30,17 +30,20 @@ export function usageText(usage: UsageTotals): string {
   return `${all}, ${tokenText(usage)}${unmetered === unpriced ? '' : unmetered}, ${costText(costUsd, models)}${unpriced}`;
 }
 
-/** The calls, the tokens and the cost of a run as rows of names and texts; none without calls. */
-export function usageFacts(usage: UsageTotals): readonly (readonly [name: string, text: string])[] {
+/**
+ * The calls, the tokens and the cost of a run as rows of names and texts; none without calls.
+ *
+ * @param isOver whether its calls have ended: before, some have nothing to report yet
+ */
+export function usageFacts(usage: UsageTotals, isOver: boolean): readonly (readonly [name: string, text: string])[] {
   const { calls, repeatedCalls, toldCalls, pricedCalls, costUsd } = usage;
   if (calls === 0) return [];
   const unpriced = unpricedModels(usage.byModel);
+  const missing = (count: number): string => (isOver ? missingText(count) : ' so far');
+  const costMissing = missing(costUsd === null || unpriced.length > 0 ? 0 : calls - pricedCalls);
   return [
-    [
-      'Cost',
-      costCell(costUsd, unpriced) + missingText(costUsd === null || unpriced.length > 0 ? 0 : calls - pricedCalls),
-    ],
-    ['Tokens', tokenCell(usage) + missingText(toldCalls === 0 ? 0 : calls - toldCalls)],
+    ['Cost', costCell(costUsd, unpriced) + costMissing],
+    ['Tokens', tokenCell(usage) + missing(toldCalls === 0 ? 0 : calls - toldCalls)],
     ['Calls', `${calls}${repeatedCalls === 0 ? '' : `, ${countOf(repeatedCalls, 'retry', 'retries')} of them`}`],
   ];
 }

@@ -39,7 +39,7 @@ function factsOf(store: RunStore, summary: RunSummary): readonly Fact[] {
     ['Council', <Council {...{ store, summary }} />],
     ...(now.score === null ? [] : [['Score', `${now.score} of 10`] as const]),
     ...(now.iteration === 0 ? [] : [['Drafts', now.iteration] as const]),
-    ...usageFacts(now.usage),
+    ...usageFacts(now.usage, endedAt !== null),
     ...(now.budget === null ? [] : [['Budget', budgetText(now.budget)] as const]),
     ...(now.waitedMs === 0 ? [] : [['In pauses', lengthText(now.waitedMs)] as const]),
     endedAt === null
