@@ -50,8 +50,8 @@ export function updatedBlueprint(current: Blueprint, change: BlueprintUpdate, sa
   const { id, version, createdAt } = current;
   const { name = current.name, nodes = current.nodes, edges = current.edges } = change;
   const { fallbacks = current.fallbacks, approvals = current.approvals, budget = current.budget } = change;
-  const { model_options = current.model_options } = change;
-  const council = councilOf({ name, nodes, edges, ...given({ fallbacks, approvals, budget, model_options }) });
+  const { entry = current.entry, model_options = current.model_options } = change;
+  const council = councilOf({ name, nodes, edges, ...given({ fallbacks, approvals, budget, entry, model_options }) });
   return recordOf(council, { id, version: version + 1, createdAt }, saving);
 }
 
@@ -60,19 +60,21 @@ export function councilOf({ name, nodes, edges = [], ...optional }: BlueprintCre
   return { name, nodes: nodes.map(savedNode), edges: edges.map(savedEdge), ...given(optional) };
 }
 
-type Optional = Pick<Blueprint, 'fallbacks' | 'approvals' | 'budget' | 'model_options'>;
+type Optional = Pick<Blueprint, 'fallbacks' | 'approvals' | 'budget' | 'entry' | 'model_options'>;
 
 /** The optional parts of a council that are neither undefined nor null, and nothing else. */
 function given({
   fallbacks,
   approvals,
   budget,
+  entry,
   model_options: options,
 }: { readonly [Name in keyof Optional]?: Optional[Name] | null | undefined }): Optional {
   return {
     ...(fallbacks && { fallbacks }),
     ...(approvals && { approvals }),
     ...(budget && { budget }),
+    ...(entry && { entry }),
     ...(options && { model_options: options }),
   };
 }

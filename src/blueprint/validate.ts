@@ -11,6 +11,8 @@ import { VERDICTS } from '../council/roles.js';
 export interface CouncilGraph {
   readonly nodes: readonly SavedNode[];
   readonly edges: readonly SavedEdge[];
+  /** Id of the node where a run begins, if the council names one. */
+  readonly entry?: string | undefined;
 }
 
 export interface GraphIssue extends BlueprintWarning {
@@ -44,8 +46,10 @@ export function warningsOf(issues: readonly GraphIssue[]): BlueprintWarning[] {
   return more === 0 ? warnings : [...warnings, { path: '', message: `And ${more} more` }];
 }
 
-/** Index of the entry: the first node without incoming edges, otherwise the first node. */
-export function entryOf({ nodes, edges }: CouncilGraph): number {
+/** Index of the entry: the node that the council names, else the first without incoming edges, else the first. */
+export function entryOf({ nodes, edges, entry }: CouncilGraph): number {
+  const named = nodes.findIndex(({ id }) => id === entry);
+  if (named >= 0) return named;
   const targets = new Set(edges.map(({ target }) => target));
   return Math.max(
     0,
@@ -89,15 +93,20 @@ function conditionIssues({ id, type, condition }: SavedEdge, path: string): read
 function entryIssues(graph: CouncilGraph): readonly GraphIssue[] {
   const { nodes, edges } = graph;
   const entry = elementAt(nodes, entryOf(graph));
+  const unknown =
+    graph.entry === undefined || graph.entry === entry.id
+      ? []
+      : [fault('entry', `The entry ${quotedId(graph.entry)} is no node`)];
   const reached = reachedFrom(entry.id, edges);
   const targets = new Set(edges.map(({ target }) => target));
-  return nodes.flatMap(({ id }, index) => {
+  const unreached = nodes.flatMap(({ id }, index) => {
     if (reached.has(id)) return [];
     const why = targets.has(id)
       ? `cannot be reached from the entry ${quotedId(entry.id)}`
-      : `has no incoming edge and comes after the entry ${quotedId(entry.id)}: no run reaches it`;
+      : `has no incoming edge and is not the entry ${quotedId(entry.id)}: no run reaches it`;
     return [warning(`nodes[${index}]`, `Node ${quotedId(id)} ${why}`, id)];
   });
+  return [...unknown, ...unreached];
 }
 
 /** Cycles without a way out, and cycles of linear edges, which a run repeats until its limit. */

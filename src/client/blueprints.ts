@@ -6,6 +6,7 @@ import type {
   BlueprintValidation,
   BlueprintVersion,
   ChartConfig,
+  ExampleList,
 } from '../generated/schemas.js';
 import type { Api, ApiRequest, CallOptions } from './http.js';
 import { pathOf } from './http.js';
@@ -35,6 +36,11 @@ export class Blueprints {
   /** All blueprints, the last updated first. */
   list({ signal }: CallOptions = {}): Pages<Blueprint> {
     return pagesOf(this.#api, { path: pathOf('councils'), signal });
+  }
+
+  /** The example councils of the service, each a draft for `create`. */
+  examples({ signal }: CallOptions = {}): Promise<ExampleList> {
+    return this.#api.json({ path: pathOf('examples'), signal });
   }
 
   /** @throws {NotFoundError} */

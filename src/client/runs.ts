@@ -77,8 +77,15 @@ export class Runs {
 
   /** Starts a run of a blueprint that is not saved, with the offline model at each node. */
   tryBlueprint({ topic, blueprint: council, godMode, budget, ...options }: TryOptions): Promise<Run> {
-    const { name, nodes, edges, approvals } = council;
-    const body = { ...requestOf({ topic, godMode, budget: budget ?? council.budget }), name, nodes, edges, approvals };
+    const { name, nodes, edges, entry, approvals } = council;
+    const body = {
+      ...requestOf({ topic, godMode, budget: budget ?? council.budget }),
+      name,
+      nodes,
+      edges,
+      entry,
+      approvals,
+    };
     return this.#start(pathOf('councils', 'try'), body, options);
   }
 

@@ -31,6 +31,7 @@ import { feedRoute } from './routes/feed.js';
 import { forkRoutes } from './routes/forks.js';
 import { healthRoutes } from './routes/health.js';
 import { godModeRoutes } from './routes/god-mode.js';
+import { exampleRoutes } from './routes/examples.js';
 import { providerRoutes } from './routes/providers.js';
 import { historyRoutes } from './routes/history.js';
 import { enforceLimits } from './limits.js';
@@ -87,7 +88,7 @@ export function httpApp(deps: HttpDeps): RequestListener {
 }
 
 function councilRoutes(http: HttpContext): readonly Route[] {
-  return [...blueprintRoutes(http), ...blueprintRunRoutes(http), ...documentRoutes(http)];
+  return [...exampleRoutes(), ...blueprintRoutes(http), ...blueprintRunRoutes(http), ...documentRoutes(http)];
 }
 
 function httpContext(deps: HttpDeps): HttpContext {

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { CouncilClient } from '../../src/client/client.js';
 import { STARTER, bodyOf } from '../../src/console/pages/blueprint/draft.js';
 import type { Locator, Page } from 'playwright-core';
-import { describeInBrowser } from '../support/console-browser.js';
+import { describeInBrowser, faultsIn } from '../support/console-browser.js';
 import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
 
@@ -46,7 +46,7 @@ describeInBrowser('The list of blueprints', (browser) => {
     await page.getByRole('button', { name: 'Keep it' }).click();
     await remove.click();
     await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
-    await page.getByText('Deleted the blueprint “Soon gone”').waitFor();
+    await page.getByText('Deleted the council “Soon gone”').waitFor();
     expect(await remove.count()).to.equal(0);
     expect(await page.getByRole('link', { name: 'Pair', exact: true }).count()).to.equal(1);
   });
@@ -159,7 +159,7 @@ describeInBrowser('The editor of a blueprint', (browser) => {
     await page.getByLabel('Name').fill('Mine');
     await council.blueprints.update(id, { name: 'Theirs' });
     await page.getByRole('button', { name: 'Save' }).click();
-    const dialog = page.getByRole('dialog', { name: 'Another user saved this blueprint' });
+    const dialog = page.getByRole('dialog', { name: 'Another user saved this council' });
     await dialog.getByRole('insertion').filter({ hasText: 'Theirs' }).waitFor();
     expect((await council.blueprints.get(id)).name).to.equal('Theirs');
     await dialog.getByRole('button', { name: 'Overwrite with mine' }).click();
@@ -212,7 +212,7 @@ describeInBrowser('The editor of a blueprint', (browser) => {
   it('applies valid JSON at once, and says where JSON is invalid', async () => {
     const page = await browser.open(urlOf(await saved()));
     await page.getByRole('button', { name: 'JSON' }).click();
-    const json = page.getByLabel('Blueprint as JSON');
+    const json = page.getByLabel('Council as JSON');
     const text = await json.inputValue();
     await json.fill(text.replace('"label": "Editor"', '"label": "Last", "mine": 7'));
     await node(page, 'Last').waitFor();
@@ -245,5 +245,48 @@ describeInBrowser('The editor of a blueprint', (browser) => {
     expect(name).to.equal('flow');
     expect(nodes[0]).to.deep.include({ systemPrompt: 'Write.', data: file.nodes[0]?.data, flowType: 'agentNode' });
     expect(edges[0]).to.include({ animated: true });
+  });
+
+  it('offers templates with a picture and a purpose, to try and to use', async () => {
+    const page = await browser.open(`${service.url}/console/blueprints`);
+    const jury = page.getByRole('region', { name: 'Templates' }).getByRole('listitem').filter({ hasText: 'median' });
+    await jury.locator('svg rect').first().waitFor();
+    expect(await faultsIn(page)).to.deep.equal([]);
+    await jury.getByRole('button', { name: /^Try/ }).click();
+    const dialog = page.getByRole('dialog', { name: 'Test without saving' });
+    await dialog.getByRole('textbox', { name: 'Topic' }).fill('A bridge');
+    await dialog.getByRole('button', { name: /^Start test run/ }).click();
+    const trial = page.getByRole('region', { name: 'Test run' });
+    await trial.getByText('completed').waitFor();
+    await trial
+      .getByText(/A bridge/)
+      .first()
+      .waitFor();
+    expect(await faultsIn(page)).to.deep.equal([]);
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await page.getByText('Saved as version 1').waitFor();
+    await page.close();
+  });
+
+  it('keeps the entry of a council without a first member when a member is added, and lets the user set it', async () => {
+    const client = new CouncilClient({ url: service.url });
+    const nodes = [{ id: 'poet' }, { id: 'critic', type: 'critic' as const }];
+    const edges = [
+      { source: 'poet', target: 'critic' },
+      { source: 'critic', target: 'poet', type: 'conditional' as const, condition: 'rework' },
+    ];
+    const { id } = await client.blueprints.create({ name: 'A circle', nodes, edges });
+    const page = await browser.open(`${service.url}/console/blueprints/${id}`);
+    await page.getByRole('button', { name: 'Add a member' }).click();
+    await page.getByRole('checkbox', { name: 'A run begins here', checked: false }).waitFor();
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await page.getByText('Saved as version 2').waitFor();
+    expect(await client.blueprints.get(id)).to.include({ entry: 'poet' });
+    await page.getByRole('checkbox', { name: 'A run begins here' }).check();
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await page.getByText('Saved as version 3').waitFor();
+    const saved = await client.blueprints.get(id);
+    expect(saved.entry).to.equal(saved.nodes[2]?.id);
+    await page.close();
   });
 });

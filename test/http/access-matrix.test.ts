@@ -28,7 +28,7 @@ const RULES: readonly (readonly [RegExp, readonly Scope[] | null])[] = [
   [/^(POST|DELETE) \/api\/keys/, ['admin']],
   [/^GET \/metrics$/, ['read']],
   [/^(GET|POST|DELETE) \/api\/webhooks/, ['admin']],
-  [/^GET \/api\/(runs|councils|documents|approvals|feed|providers|overview)/, ['read']],
+  [/^GET \/api\/(runs|councils|documents|approvals|feed|providers|overview|examples)/, ['read']],
   [/^POST \/api\/councils\/(run|try|\{blueprint_id\}\/run)$/, ['run']],
   [/^POST \/api\/(councils\/run|runs)\/\{run_id\}\/(cancel|fork)$/, ['run']],
   [/^POST \/api\/councils\/run\/\{run_id\}\/approve$/, ['approve']],

@@ -52,6 +52,31 @@ describe('POST /api/councils/{blueprint_id}/run', () => {
     expect(paused).to.deep.include({ paused: true, next_nodes: ['a'] });
   });
 
+  it('begins at the entry that the blueprint names, until an update removes it', async () => {
+    await serve(() => ({ text: 'Draft' }));
+    await save({ nodes: [{ id: 'a' }, { id: 'b' }], edges: [{ source: 'a', target: 'b' }], entry: 'b' });
+    const models = async (): Promise<readonly unknown[]> => {
+      const { run_id: runId } = await run();
+      const { events } = rest.read(await rest.get(`/api/runs/${runId}/events`), 200, 'run-events-page.json');
+      return events.flatMap(({ type, data }) => (type === 'NodeStarted' && 'node' in data ? [data.node] : []));
+    };
+    expect(await models()).to.deep.equal(['b']);
+    const updated = rest.read(
+      await rest.send('PUT', `${COUNCILS}${id}`, { body: { entry: null } }),
+      200,
+      'blueprint.json',
+    );
+    expect(updated).to.not.have.property('entry');
+    expect(await models()).to.deep.equal(['a', 'b']);
+    const unknown = rest.read(
+      await rest.send('PUT', `${COUNCILS}${id}`, { body: { entry: 'z' } }),
+      200,
+      'blueprint.json',
+    );
+    expect(unknown.warnings).to.deep.equal([{ path: 'entry', message: 'The entry "z" is no node' }]);
+    expect(await run()).to.include({ status: 'failed' });
+  });
+
   it('checks the body (422) before the blueprint (404), and names the unknown blueprint', async () => {
     await serve();
     rest.problem(await start({}), 422);

@@ -46,6 +46,8 @@ async function describeItself(client: Client): Promise<void> {
   await client.GET('/api/openapi.json');
   const { data: providers } = await client.GET('/api/providers');
   if (providers?.[0]?.default !== true) throw new Error('No default provider');
+  const { data: examples } = await client.GET('/api/examples');
+  if (given(examples).length === 0) throw new Error('No examples');
   await client.GET('/api/asyncapi.json');
   const { data: metrics } = await client.GET('/metrics', { parseAs: 'text' });
   if (!given(metrics).includes('council_runs_started_total')) throw new Error('No metrics');

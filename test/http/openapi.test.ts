@@ -56,6 +56,7 @@ const ROUTES: Readonly<Record<string, readonly string[]>> = {
   '/api/asyncapi.json': ['get'],
   '/api/openapi.json': ['get'],
   '/api/providers': ['get'],
+  '/api/examples': ['get'],
   '/metrics': ['get'],
   '/v1/models': ['get'],
   '/v1/chat/completions': ['post'],

@@ -15,10 +15,24 @@ export interface DrawnGraph<E extends DrawnEdge> {
   readonly back: ReadonlySet<E>;
 }
 
-/** The entry and the back edges. Edges without both ends are ignored. */
-export function drawnGraph<E extends DrawnEdge>(nodes: readonly string[], edges: readonly E[]): DrawnGraph<E> {
+/** The node where a run begins: the one that is named, else the first without incoming edges, else the first. */
+export function entryIn(
+  nodes: readonly string[],
+  edges: readonly Pick<DrawnEdge, 'target'>[],
+  named: string | undefined,
+): string | undefined {
+  if (named !== undefined && nodes.includes(named)) return named;
   const targets = new Set(edges.map(({ target }) => target));
-  const entry = nodes.find((id) => !targets.has(id)) ?? nodes[0];
+  return nodes.find((id) => !targets.has(id)) ?? nodes[0];
+}
+
+/** The entry and the back edges. Edges without both ends are ignored. @param named the entry that the council names */
+export function drawnGraph<E extends DrawnEdge>(
+  nodes: readonly string[],
+  edges: readonly E[],
+  named?: string,
+): DrawnGraph<E> {
+  const entry = entryIn(nodes, edges, named);
   if (entry === undefined) return { entry: null, back: new Set() };
   const ids = new Set(nodes);
   const connected = edges.filter(({ source, target }) => ids.has(source) && ids.has(target));

@@ -202,9 +202,15 @@ function trialRoute(http: HttpContext): Route {
 
 /** @throws {RequestRefused} 422, 413 for a council that could not be saved */
 function buildTrialRequest(http: HttpContext, run: RunIdentity, body: TryRequest): BuiltRequest {
-  const { name = 'Untitled', nodes, edges = [], approvals } = body;
+  const { name = 'Untitled', nodes, edges = [], entry, approvals } = body;
   assertRules({ nodes });
-  const council = councilOf({ name, nodes, edges, ...(approvals !== undefined && { approvals }) });
+  const council = councilOf({
+    name,
+    nodes,
+    edges,
+    ...(approvals && { approvals }),
+    ...(entry !== undefined && { entry }),
+  });
   assertSize(sentBytes(council));
   const compiled = compileBlueprint({ id: name, ...council }, http.nodeDefaults);
   const graph = byModel(compiled.graph, http.offlineModel);

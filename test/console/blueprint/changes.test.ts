@@ -30,7 +30,7 @@ describe('Changes between two versions of a blueprint', () => {
       { condition: 'score < 5' },
     );
     expect(told(STARTER, after)).to.deep.equal([
-      'blueprint Other changed: name',
+      'blueprint Other changed: name entry',
       'node writer changed: systemPrompt',
       'node agent-4 added: id label systemPrompt',
       'node editor removed: id label type systemPrompt'.replace(' type', ''),

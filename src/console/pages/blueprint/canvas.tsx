@@ -2,6 +2,7 @@
 import { useSignal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
 import type { LayoutGraph } from '../../record/placement.js';
+import { countOf } from '../../record/counts.js';
 import { graphLayout, useChunk } from '../../ui/chunks.js';
 import { Badge, Button } from '../../ui/controls.js';
 import { Graph } from '../../ui/graph.js';
@@ -49,8 +50,14 @@ function Drawn({ editor, layoutGraph }: DrawnProps) {
         tools={
           editor.mayEdit && (
             <>
-              <Button slim onClick={add}>
-                Add a node
+              <Button
+                slim
+                onClick={() => {
+                  add();
+                  round.value += 1;
+                }}
+              >
+                Add a member
               </Button>
               <Button
                 slim
@@ -116,7 +123,7 @@ function EmptyCanvas({ editor, add }: { readonly editor: Editor; readonly add: (
       <h2>An empty council</h2>
       <div class="row">
         <Button tone="primary" onClick={add}>
-          Add the first node
+          Add the first member
         </Button>
         <Button onClick={() => editor.edit(STARTER)}>Start with writer and critic</Button>
       </div>
@@ -130,36 +137,42 @@ function nodeAt(target: EventTarget | null): string | null {
   return place instanceof HTMLElement ? (place.dataset['node'] ?? null) : null;
 }
 
-/** That a run would start, and the number of warnings, because it may fail later. */
-function ValidBadge({ warnings }: { readonly warnings: number }) {
-  if (warnings === 0) return <Badge tone="good">Valid</Badge>;
-  return <Badge tone="wait">{warnings === 1 ? 'Valid, with 1 warning' : `Valid, with ${warnings} warnings`}</Badge>;
-}
-
 /** Whether a run would start, and all errors and warnings, each with a button to its node or edge. */
 export function Findings({ editor }: { readonly editor: Editor }) {
   const found = editor.findings.value;
-  const isValid = editor.isValid.value;
-  const fault = editor.checkFault.value;
+  const selected = editor.selected.value;
+  const isShownInPanel = (part: Finding['part']): boolean =>
+    part !== null && part.kind === selected?.kind && part.at === selected.at;
   return (
     <section class="editor-findings stack close" aria-label="Problems">
       <div class="row" role="status">
-        {fault !== null && <span class="small muted">Not checked: {errorText(fault)}</span>}
-        {fault === null && isValid === true && <ValidBadge warnings={found.length} />}
-        {fault === null && isValid === false && <Badge tone="bad">Invalid: a run would fail</Badge>}
-        {fault === null && isValid === null && <Badge>{editor.mayEdit ? 'Checking' : 'Saved version'}</Badge>}
+        <Verdict editor={editor} />
       </div>
       {found.length > 0 && (
         <ul class="stack close">
-          {found.map((finding, index) => (
-            <li key={index}>
-              <FindingLine {...{ editor, finding }} />
-            </li>
-          ))}
+          {found
+            .filter(({ part }) => !isShownInPanel(part))
+            .map((finding, index) => (
+              <li key={index}>
+                <FindingLine {...{ editor, finding }} />
+              </li>
+            ))}
         </ul>
       )}
     </section>
   );
+}
+
+/** Whether a run would start. */
+function Verdict({ editor }: { readonly editor: Editor }) {
+  const { length } = editor.findings.value;
+  const fault = editor.checkFault.value;
+  if (fault !== null) return <span class="small muted">Not checked: {errorText(fault)}</span>;
+  const isValid = editor.isValid.value;
+  if (isValid === null) return <Badge>{editor.mayEdit ? 'Checking' : 'Saved version'}</Badge>;
+  if (!isValid) return <Badge tone="bad">Invalid: a run would fail</Badge>;
+  if (length > 0) return <Badge tone="wait">Valid, with {countOf(length, 'warning')}</Badge>;
+  return <Badge tone="good">Valid</Badge>;
 }
 
 function FindingLine({ editor, finding: { message, part } }: { readonly editor: Editor; readonly finding: Finding }) {

@@ -49,9 +49,18 @@ export function changesBetween(before: Draft, after: Draft): readonly PartChange
 const KINDS: readonly PartChange['kind'][] = ['blueprint', 'node', 'edge'];
 
 /** Gives edges without an id one from their ends; a missing optional field equals an empty one. */
-function comparable({ name, nodes, edges, approvals = {}, budget = {}, fallbacks = [], model_options = {} }: Draft) {
+function comparable({
+  name,
+  nodes,
+  edges,
+  approvals = {},
+  budget = {},
+  fallbacks = [],
+  entry = '',
+  model_options = {},
+}: Draft) {
   return {
-    ...{ name, approvals, budget, fallbacks, model_options },
+    ...{ name, approvals, budget, fallbacks, entry, model_options },
     nodes,
     edges: edges.map((edge) => ({ ...edge, id: edge.id ?? `${edge.source}->${edge.target}` })),
   };

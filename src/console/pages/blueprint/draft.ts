@@ -10,6 +10,7 @@ import type {
   ModelOptions,
   NodeRole,
 } from '../../../generated/schemas.js';
+import { entryIn } from '../../record/drawn-graph.js';
 
 export interface Draft {
   readonly name: string;
@@ -19,27 +20,37 @@ export interface Draft {
   readonly budget?: Budget | undefined;
   /** Models that nodes without their own fallbacks ask instead. */
   readonly fallbacks?: string[] | undefined;
+  /** Id of the node where a run begins, if the user has set it. */
+  readonly entry?: string | undefined;
   /** How programs run it as a model. */
   readonly model_options?: ModelOptions | undefined;
 }
 
-type Options = Pick<BlueprintCreate, 'approvals' | 'budget' | 'fallbacks' | 'model_options'>;
+type Options = Pick<BlueprintCreate, 'approvals' | 'budget' | 'fallbacks' | 'entry' | 'model_options'>;
 
 /** The optional fields of a blueprint that a draft has. */
-function optionsOf({ approvals, budget, fallbacks, model_options }: Pick<Draft, keyof Options>): Options {
+function optionsOf({ approvals, budget, fallbacks, entry, model_options }: Pick<Draft, keyof Options>): Options {
   return {
     ...(approvals !== undefined && { approvals }),
     ...(budget !== undefined && { budget }),
     ...(fallbacks !== undefined && { fallbacks }),
+    ...(entry !== undefined && { entry }),
     ...(model_options !== undefined && { model_options }),
   };
 }
 
 /** The optional fields of a JSON object; those of the wrong kind are left out. */
-export function optionsIn({ approvals, budget, fallbacks, model_options }: Readonly<Record<string, unknown>>): Options {
+export function optionsIn({
+  approvals,
+  budget,
+  fallbacks,
+  entry,
+  model_options,
+}: Readonly<Record<string, unknown>>): Options {
   return {
     ...(isRecord(approvals) && { approvals }),
     ...(isRecord(budget) && { budget }),
+    ...(typeof entry === 'string' && { entry }),
     ...(isRecord(model_options) && { model_options }),
     ...(Array.isArray(fallbacks) && { fallbacks: fallbacks.map(String) }),
   };
@@ -112,6 +123,7 @@ export function updateOf(draft: Draft, saved: Pick<Blueprint, keyof Options>): B
     ...(had.approvals !== undefined && { approvals: null }),
     ...(had.budget !== undefined && { budget: null }),
     ...(had.fallbacks !== undefined && { fallbacks: null }),
+    ...(had.entry !== undefined && { entry: null }),
     ...(had.model_options !== undefined && { model_options: null }),
     ...bodyOf(draft),
   };
@@ -126,13 +138,26 @@ export function changed<T extends object>(record: T, change: Change<T>): T {
   return next;
 }
 
-/** @param spot its position, or null to lay it out */
+/** Id of the node where a run begins, or null without nodes. */
+export function entryOf({ nodes, edges, entry }: Pick<Draft, 'nodes' | 'edges' | 'entry'>): string | null {
+  return (
+    entryIn(
+      nodes.map(({ id }) => id),
+      edges,
+      entry,
+    ) ?? null
+  );
+}
+
+/** Adds a node; the entry stays where it is. @param spot its position, or null to lay it out */
 export function withNode(draft: Draft, spot: Position | null): Draft {
   const ids = new Set(draft.nodes.map(({ id }) => id));
   let count = draft.nodes.length + 1;
   while (ids.has(`agent-${count}`)) count += 1;
   const node = { id: `agent-${count}`, label: `Agent ${count}`, systemPrompt: '' };
-  return { ...draft, nodes: [...draft.nodes, spot === null ? node : { ...node, position: spot }] };
+  const nodes = [...draft.nodes, spot === null ? node : { ...node, position: spot }];
+  const [before, after] = [entryOf(draft), entryOf({ ...draft, nodes })];
+  return { ...draft, nodes, ...(before !== null && before !== after && { entry: before }) };
 }
 
 /** Removes a node and its edges. */
@@ -141,7 +166,7 @@ export function withoutNode(draft: Draft, at: number): Draft {
   const nodes = draft.nodes.filter((_, index) => index !== at);
   const isStillThere = nodes.some((node) => node.id === id);
   const edges = draft.edges.filter(({ source, target }) => isStillThere || (source !== id && target !== id));
-  return { ...draft, nodes, edges };
+  return changed({ ...draft, nodes, edges }, draft.entry === id && !isStillThere ? { entry: undefined } : {});
 }
 
 export function withNodeChanged(draft: Draft, at: number, change: Change<BlueprintNode>): Draft {
@@ -164,7 +189,11 @@ export function withNodeRenamed(draft: Draft, at: number, id: string): Draft {
     const isNamedByEnds = edge.id === `${edge.source}->${edge.target}`;
     return { ...edge, ...ends, ...(isNamedByEnds && { id: `${ends.source}->${ends.target}` }) };
   });
-  return { ...withNodeChanged(draft, at, { id }), edges };
+  return {
+    ...withNodeChanged(draft, at, { id }),
+    edges,
+    ...(old !== undefined && draft.entry === old && { entry: id }),
+  };
 }
 
 /** @param spots positions by index of the node */

@@ -42,7 +42,7 @@ export function drawingOf(
     const { source, target, type, condition = null } = edge;
     return { at, source, target, condition: type === 'conditional' ? condition : null };
   });
-  const { entry, back } = drawnGraph(ids, chosen);
+  const { entry, back } = drawnGraph(ids, chosen, draft.entry);
   const nodes = draft.nodes.map((node, at): GraphNodeShown => {
     const { id, label = id, type, model, tools } = node;
     const role = type ?? roles.get(id) ?? 'agent';

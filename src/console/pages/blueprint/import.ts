@@ -27,6 +27,7 @@ const KNOWN = [
   'approvals',
   'budget',
   'fallbacks',
+  'entry',
   'model_options',
   'id',
   'version',

@@ -4,7 +4,7 @@ import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { BlueprintNode } from '../../../generated/schemas.js';
 import { Button, Check, Select } from '../../ui/controls.js';
 import type { Change } from './draft.js';
-import { idFault, withEdge, withNodeChanged, withNodeRenamed, withoutNode } from './draft.js';
+import { entryOf, idFault, withEdge, withNodeChanged, withNodeRenamed, withoutNode } from './draft.js';
 import { ApprovalsFields, DeleteButton, NamesField, NumberField, TextField } from './fields.js';
 import { MODEL_NAMES } from './model-names.js';
 import { IdField } from './id-field.js';
@@ -39,6 +39,7 @@ export function NodePanel({ editor, at, node }: NodePanelProps) {
         onEdit={(text) => set({ label: text }, 'label')}
       />
       <RoleField editor={editor} node={node} onEdit={set} />
+      <EntryField editor={editor} node={node} />
       <TextField
         editor={editor}
         value={node.systemPrompt ?? ''}
@@ -61,22 +62,42 @@ export function NodePanel({ editor, at, node }: NodePanelProps) {
       <ApprovalsFields
         editor={editor}
         value={node.approvals}
-        label="Approval rule for this node"
+        label="Approval rule for this member"
         onEdit={(approvals, name) => set({ approvals }, name)}
       />
-      <details class="more">
-        <summary>Id</summary>
-        <IdField
-          editor={editor}
-          label="Id"
-          hint="Edges keep pointing to the node"
-          value={node.id}
-          faultOf={(id) => idFault(draft, at, id)}
-          onEdit={(id) => editor.edit(withNodeRenamed(editor.draft.value, at, id))}
-        />
-      </details>
-      <DeleteButton editor={editor} what="node" to={withoutNode(draft, at)} />
+      <NodeId {...{ editor, node, at }} />
+      <DeleteButton editor={editor} what="member" to={withoutNode(draft, at)} />
     </>
+  );
+}
+
+function NodeId({ editor, node, at }: NodePanelProps) {
+  return (
+    <details class="more">
+      <summary>Id</summary>
+      <IdField
+        editor={editor}
+        label="Id"
+        hint="Edges keep pointing to the member"
+        value={node.id}
+        faultOf={(id) => idFault(editor.draft.value, at, id)}
+        onEdit={(id) => editor.edit(withNodeRenamed(editor.draft.value, at, id))}
+      />
+    </details>
+  );
+}
+
+/** Whether a run begins at a node. It ends only when another node becomes the entry. */
+function EntryField({ editor, node: { id } }: Pick<NodePanelProps, 'editor' | 'node'>) {
+  const draft = editor.draft.value;
+  const isEntry = entryOf(draft) === id;
+  return (
+    <Check
+      label="A run begins here"
+      checked={isEntry}
+      disabled={!editor.mayEdit || isEntry}
+      onChange={() => editor.edit({ ...draft, entry: id })}
+    />
   );
 }
 
@@ -213,7 +234,7 @@ function Connections({ editor, node, at }: NodePanelProps) {
           {edge.type === 'conditional' && <code class="clip">if {edge.condition}</code>}
         </Button>
       ))}
-      {from.length === 0 && <span class="small muted">No node</span>}
+      {from.length === 0 && <span class="small muted">No member</span>}
       {editor.mayEdit && <Connect {...{ editor, node, at }} />}
     </fieldset>
   );

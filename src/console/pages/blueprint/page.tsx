@@ -13,13 +13,14 @@ import { Failure, Loading } from '../../ui/states.js';
 import { Tabs } from '../../ui/tabs.js';
 import { Ago } from '../../ui/time.js';
 import { takeImported } from '../blueprints/import-dialog.js';
-import { StartDialog, TopicDialog } from '../runs/start-form.js';
+import { StartDialog } from '../runs/start-form.js';
 import { Canvas, Findings } from './canvas.js';
 import { Changes } from './changes-view.js';
 import { changesBetween } from './changes.js';
-import { EMPTY, bodyOf, draftOf } from './draft.js';
+import { EMPTY, draftOf } from './draft.js';
 import { Panel } from './panel.js';
 import { Editor } from './store.js';
+import { TrialDialog, TrialResult } from './trial.js';
 import { Versions } from './versions.js';
 import { usePageTitle } from '../../shell/title.js';
 
@@ -41,16 +42,16 @@ export function BlueprintPage() {
   if (state.status === 'ready') return <Loaded {...{ editor, id }} />;
   return (
     <main id="page">
-      <h1>Blueprint</h1>
+      <h1>Council</h1>
       {state.status === 'failed' ? (
         <>
           <Failure error={state.error} onRetry={() => void editor.load(id)} />
           <p>
-            <a href={pageUrl(['blueprints'])}>Show the blueprints</a>
+            <a href={pageUrl(['blueprints'])}>Show the councils</a>
           </p>
         </>
       ) : (
-        <Loading what="the blueprint" />
+        <Loading what="the council" />
       )}
     </main>
   );
@@ -73,12 +74,13 @@ function Loaded({ editor, id }: { readonly editor: Editor; readonly id: string }
       toastError(error);
     }
   };
+  const tried = useSignal<string | null>(null);
   useKeys(editor, () => void save());
   const leaving = useLeaveGuard(editor);
   const tab = query.value.get('tab') === 'versions' && id !== NEW ? 'versions' : 'edit';
   return (
     <main id="page" class="wide editor">
-      <BlueprintHead editor={editor} save={() => void save()} />
+      <BlueprintHead editor={editor} save={() => void save()} onTried={(runId) => (tried.value = runId)} />
       <Tabs
         label="Parts of the page"
         value={tab}
@@ -94,6 +96,9 @@ function Loaded({ editor, id }: { readonly editor: Editor; readonly id: string }
           <div class="editor-parts">
             <div class="stack">
               <Canvas editor={editor} />
+              {tried.value !== null && (
+                <TrialResult key={tried.value} runId={tried.value} onClose={() => (tried.value = null)} />
+              )}
               <Findings editor={editor} />
             </div>
             <Panel editor={editor} />
@@ -106,7 +111,7 @@ function Loaded({ editor, id }: { readonly editor: Editor; readonly id: string }
   );
 }
 
-function BlueprintHead({ editor, save }: HeadProps) {
+function BlueprintHead({ editor, save, onTried }: HeadProps) {
   const saved = editor.saved.value;
   const { name } = editor.draft.value;
   const title = name === '' ? 'Unnamed council' : name;
@@ -131,7 +136,7 @@ function BlueprintHead({ editor, save }: HeadProps) {
       </div>
       <div class="row">
         {editor.mayEdit && <UndoButtons editor={editor} />}
-        {may('run') && <StartButtons editor={editor} />}
+        {may('run') && <StartButtons editor={editor} onTried={onTried} />}
         {editor.mayEdit && (
           <Button
             tone="primary"
@@ -148,6 +153,7 @@ function BlueprintHead({ editor, save }: HeadProps) {
 
 interface HeadProps {
   readonly editor: Editor;
+  readonly onTried: (runId: string) => void;
   readonly save: () => void;
 }
 
@@ -164,8 +170,13 @@ function UndoButtons({ editor }: { readonly editor: Editor }) {
   );
 }
 
-function StartButtons({ editor }: { readonly editor: Editor }) {
-  const open = useSignal<'start' | 'try' | null>(null);
+interface StartButtonsProps {
+  readonly editor: Editor;
+  readonly onTried: (runId: string) => void;
+}
+
+function StartButtons({ editor, onTried }: StartButtonsProps) {
+  const open = useSignal<'start' | 'try' | null>(query.peek().has('try') ? 'try' : null);
   const onClose = (): void => void (open.value = null);
   const saved = editor.saved.value;
   const title =
@@ -183,33 +194,8 @@ function StartButtons({ editor }: { readonly editor: Editor }) {
       {open.value === 'start' && saved !== null && (
         <StartDialog councils={[saved]} blueprint={saved} onClose={onClose} />
       )}
-      {open.value === 'try' && <TryDialog {...{ editor, onClose }} />}
+      {open.value === 'try' && <TrialDialog {...{ editor, onClose }} onStarted={onTried} />}
     </>
-  );
-}
-
-/** Starts a test run of the unsaved blueprint with the offline model. */
-function TryDialog({ editor, onClose }: { readonly editor: Editor; readonly onClose: () => void }) {
-  const tried = useSignal<string | null>(null);
-  async function start(topic: string): Promise<void> {
-    const run = await council.runs.tryBlueprint({ topic, blueprint: bodyOf(editor.draft.value) });
-    tried.value = run.id;
-  }
-  if (tried.value === null) {
-    return (
-      <TopicDialog title="Test without saving" verb="Start test run" start={start} onClose={onClose}>
-        <p class="small muted">The offline model answers by fixed rules. The test shows the routes, not real texts.</p>
-      </TopicDialog>
-    );
-  }
-  return (
-    <Dialog title="Test run started" onClose={onClose} foot={<Button onClick={onClose}>Continue editing</Button>}>
-      <p>
-        <a class="button primary" href={pageUrl(['runs', tried.value])} target="_blank" rel="noreferrer">
-          Open the run in a new tab
-        </a>
-      </p>
-    </Dialog>
   );
 }
 
@@ -309,13 +295,13 @@ function ConflictDialog({ editor }: { readonly editor: Editor }) {
   );
   if (theirs === null || saved === null) {
     return (
-      <Dialog title="Another user deleted this blueprint" onClose={onClose} foot={foot}>
+      <Dialog title="Another user deleted this council" onClose={onClose} foot={foot}>
         <p>Your changes are not saved.</p>
       </Dialog>
     );
   }
   return (
-    <Dialog title="Another user saved this blueprint" broad onClose={onClose} foot={foot}>
+    <Dialog title="Another user saved this council" broad onClose={onClose} foot={foot}>
       <p>
         The current version is {theirs.version}; you started with version {saved.version}. Your changes are not saved.
       </p>

@@ -15,7 +15,7 @@ export function Panel({ editor }: { readonly editor: Editor }) {
   const view = useSignal<'fields' | 'json'>('fields');
   const isJson = view.value === 'json';
   const part = editor.selected.value;
-  const title = isJson ? 'JSON' : part === null ? 'Blueprint' : part.kind === 'node' ? 'Node' : 'Edge';
+  const title = isJson ? 'JSON' : part === null ? 'Council' : part.kind === 'node' ? 'Member' : 'Edge';
   return (
     <section class="card editor-panel" aria-label={title}>
       <div class="row spread">
@@ -23,7 +23,7 @@ export function Panel({ editor }: { readonly editor: Editor }) {
         <div class="row">
           {part !== null && !isJson && (
             <Button slim tone="plain" onClick={() => editor.select(null)}>
-              Show blueprint
+              Show council
             </Button>
           )}
           <Segments
@@ -106,17 +106,17 @@ function BlueprintPanel({ editor }: { readonly editor: Editor }) {
         checked={draft.model_options?.god_mode === true}
         onChange={(checked) => editor.edit(changed(draft, { model_options: withGodMode(draft, checked) }))}
       />
-      <p class="small muted">Select a node or an edge to change it.</p>
+      <p class="small muted">Select a member or an edge to change it.</p>
       {editor.mayEdit && (
         <ul class="small muted keys stack tight" aria-label="Shortcuts in the graph">
           <li>
-            <kbd>N</kbd> adds a node, <kbd>Delete</kbd> deletes the selection
+            <kbd>N</kbd> adds a member, <kbd>Delete</kbd> deletes the selection
           </li>
           <li>
-            <kbd>C</kbd> on a node starts an edge, <kbd>Enter</kbd> on another ends it
+            <kbd>C</kbd> on a member starts an edge, <kbd>Enter</kbd> on another ends it
           </li>
           <li>
-            Arrows select a node, with <kbd>Shift</kbd> they move it
+            Arrows select a member, with <kbd>Shift</kbd> they move it
           </li>
           <li>
             <kbd>Ctrl Z</kbd> undoes (<kbd>Shift</kbd>: redoes), <kbd>Ctrl S</kbd> saves
@@ -205,7 +205,7 @@ function EndField({ editor, label, value, onEdit }: EndFieldProps) {
       value={value}
       disabled={!editor.mayEdit}
       options={[
-        ...(nodes.some(({ id }) => id === value) ? [] : [[value, `${value} (no such node)`] as const]),
+        ...(nodes.some(({ id }) => id === value) ? [] : [[value, `${value} (no such member)`] as const]),
         ...nodes.map(({ id, label: name = id }) => [id, name] as const),
       ]}
       onChange={onEdit}
@@ -235,7 +235,7 @@ function JsonPanel({ editor }: { readonly editor: Editor }) {
   }
   return (
     <TextBox
-      label="Blueprint as JSON"
+      label="Council as JSON"
       hint="Unknown fields are kept"
       fault={mine?.fault ?? null}
       rows={20}

@@ -19,6 +19,11 @@ export function takeImported(): Draft | null {
   return draft;
 }
 
+/** Makes a draft the content of the editor at its next opening. */
+export function openInEditor(draft: Draft): void {
+  opened = draft;
+}
+
 export function ImportButton() {
   const input = useRef<HTMLInputElement>(null);
   const found = useSignal<Imported | null>(null);
@@ -27,7 +32,7 @@ export function ImportButton() {
     try {
       found.value = importBlueprint(await file.text(), file.name.replace(/\.[^.]*$/, ''));
     } catch (error) {
-      toast(`“${file.name}” is not a blueprint: ${error instanceof Error ? error.message : String(error)}`, 'bad');
+      toast(`“${file.name}” is not a council: ${error instanceof Error ? error.message : String(error)}`, 'bad');
     }
   }
   return (
@@ -72,7 +77,7 @@ function Preview({
   return (
     <Dialog title={`Import “${draft.name}”`} broad onClose={onClose} foot={foot}>
       <p class="muted">
-        The file contains {countOf(draft.nodes.length, 'node')} and {countOf(draft.edges.length, 'edge')}. Save the
+        The file contains {countOf(draft.nodes.length, 'member')} and {countOf(draft.edges.length, 'edge')}. Save the
         blueprint in the editor to keep it.
       </p>
       {notes.length > 0 && (
@@ -82,7 +87,7 @@ function Preview({
           ))}
         </ul>
       )}
-      <ul class="import-parts marked stack close" aria-label="Nodes">
+      <ul class="import-parts marked stack close" aria-label="Members">
         {draft.nodes.map(({ id, label = id, type, model, systemPrompt = '', tools }, at) => (
           <li key={at}>
             <strong class="break">{label}</strong>

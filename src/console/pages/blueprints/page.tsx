@@ -14,6 +14,7 @@ import { countOf } from '../../record/counts.js';
 import { StartDialog } from '../runs/start-form.js';
 import { ImportButton } from './import-dialog.js';
 import { BlueprintList } from './store.js';
+import { Templates } from './templates.js';
 import { usePageTitle } from '../../shell/title.js';
 
 /** Rows shown at first, and added by “Show more”. */
@@ -25,14 +26,14 @@ export function BlueprintsPage() {
   useEffect(() => void list.more(), [list]);
   useEffect(() => lockIfUnauthorized(list.error.value), [list.error.value]);
   return (
-    <main id="page" class="blueprints">
+    <main id="page" class="wide blueprints">
       <div class="page-head">
         <h1>Councils</h1>
         {may('author') && (
           <div class="row">
             <ImportButton />
             <a class="button primary" href={pageUrl(['blueprints', 'new'])}>
-              New blueprint
+              New council
             </a>
           </div>
         )}
@@ -40,7 +41,8 @@ export function BlueprintsPage() {
       {list.error.value !== null && <Failure error={list.error.value} onRetry={() => void list.more()} />}
       {list.isEmpty.value && <NoBlueprints />}
       {list.records.value.length > 0 && <Records list={list} />}
-      {list.isLoading.value && <Loading what="blueprints" />}
+      {list.isLoading.value && <Loading what="councils" />}
+      <Templates />
     </main>
   );
 }
@@ -59,8 +61,8 @@ function Records({ list }: { readonly list: BlueprintList }) {
   return (
     <>
       <Find />
-      {found.length === 0 && list.isComplete.value && <p class="muted">No blueprint has this name or id.</p>}
-      <ul class="blueprint-list" aria-label="Blueprints">
+      {found.length === 0 && list.isComplete.value && <p class="muted">No council has this name or id.</p>}
+      <ul class="blueprint-list" aria-label="Councils">
         {found.slice(0, shown.value).map((each) => (
           <Row
             key={each.id}
@@ -100,9 +102,12 @@ function Find() {
 
 function NoBlueprints() {
   return (
-    <Empty title="No blueprints yet">
-      <p>A blueprint is your own council: its members, their prompts and the routes between them.</p>
-      {may('author') && <a href={pageUrl(['blueprints', 'new'])}>Create a blueprint</a>}
+    <Empty title="No councils yet">
+      <p>
+        A council has members with their own prompts, and routes between them. Start with a template, or with an empty
+        one.
+      </p>
+      {may('author') && <a href={pageUrl(['blueprints', 'new'])}>Create a council</a>}
     </Empty>
   );
 }
@@ -127,7 +132,7 @@ function Row({ blueprint, onStart, onDelete }: RowProps) {
       </div>
       <div class="small muted numeric facts">
         <span>
-          {countOf(nodes.length, 'node')}, {countOf(edges.length, 'edge')}
+          {countOf(nodes.length, 'member')}, {countOf(edges.length, 'edge')}
         </span>
         <span>
           <a href={pageUrl(['blueprints', id], { tab: 'versions' })}>Version {version}</a>, <Ago at={updatedAt} />
@@ -167,7 +172,7 @@ function DeleteDialog({ list, blueprint, onClose }: DeleteDialogProps) {
     isBusy.value = true;
     try {
       await list.remove(blueprint);
-      toast(`Deleted the blueprint “${blueprint.name}”`, 'good');
+      toast(`Deleted the council “${blueprint.name}”`, 'good');
     } catch (error) {
       toastError(error);
     }
@@ -175,7 +180,7 @@ function DeleteDialog({ list, blueprint, onClose }: DeleteDialogProps) {
   }
   return (
     <Confirm
-      title="Delete this blueprint?"
+      title="Delete this council?"
       verb="Delete"
       keep="Keep it"
       isBusy={isBusy.value}
