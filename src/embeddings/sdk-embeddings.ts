@@ -105,7 +105,8 @@ export async function providerEmbeddings(settings: ProviderSettings, deps: Embed
     texts: readonly string[],
     { kind, signal }: EmbeddingOptions,
   ): Promise<readonly Float32Array[]> {
-    const call: ServerCall = { purpose, hidden: { key: settings.apiKey, texts }, signal, rounds: 0 };
+    const { now } = system;
+    const call: ServerCall = { purpose, hidden: { key: settings.apiKey, texts }, signal, now, rounds: 0 };
     let vectors: readonly Float32Array[] = [];
     const reader = readerOf((body) => {
       const came = api.vectorsIn(body);

@@ -1,7 +1,7 @@
 /** The body of an answer, in the form that a provider package can read. */
 import type { Readable } from 'node:stream';
 import { createParser } from 'eventsource-parser';
-import type { ModelFailed } from '../errors.js';
+import { ModelFailed } from '../errors.js';
 import type { System } from '../system/system.js';
 import { boundedChunks, boundedText, jsonIn } from '../system/untrusted.js';
 import { modelFailed } from './failed-exchange.js';
@@ -119,7 +119,7 @@ async function* encodedEvents(
   { call, reader, after }: Reading,
   end: () => void,
 ): AsyncGenerator<Uint8Array> {
-  let isEnded = false;
+  let [hasBegun, isEnded] = [false, false];
   let cancelEnd = (): void => undefined;
   try {
     for await (const data of eventsIn(chunks)) {
@@ -133,17 +133,25 @@ async function* encodedEvents(
       isEnded ||= reader.isEnd(came);
       cancelEnd();
       if (isEnded) cancelEnd = after(NEXT_EVENT_MS, end);
-      if (event !== null) yield Buffer.from(`data: ${JSON.stringify(event)}\n\n`);
+      if (event === null) continue;
+      hasBegun = true;
+      yield Buffer.from(`data: ${JSON.stringify(event)}\n\n`);
     }
   } catch (error) {
     // A complete answer stays complete, whatever follows it.
-    if (!isEnded) throw error;
+    if (!isEnded) throw hasBegun ? afterWork(error) : error;
   } finally {
     cancelEnd();
   }
   if (!isEnded) throw unreadable(call.purpose, 'broke off');
   const last = reader.event(null);
   if (last !== null) yield Buffer.from(`data: ${JSON.stringify(last)}\n\n`);
+}
+
+/** The failure of an answer that had begun: the model has worked, so the usage is not none, but unknown. */
+function afterWork(error: unknown): unknown {
+  if (!(error instanceof ModelFailed)) return error;
+  return new ModelFailed(error.message, { usage: { inputTokens: null, outputTokens: null }, ...error.data });
 }
 
 /** The data of each event; the last one counts without its empty line, which several servers leave out. */

@@ -1,15 +1,16 @@
 /** Classifies failed HTTP exchanges with a model's server, the same for every provider. */
-import type { ModelFailureKind, ModelFault } from '../errors.js';
+import type { ModelFailureKind } from '../errors.js';
 import { ModelFailed } from '../errors.js';
 import { fieldOf, jsonIn, listOf } from '../system/untrusted.js';
 
-/** A failure of this kind; the kind decides whether the call may be repeated. */
-export function modelFailed(
-  message: string,
-  kind: ModelFailureKind,
-  more: Pick<ModelFault, 'retryAfterMs'> = {},
-): ModelFailed {
-  return new ModelFailed(message, { kind, retryable: RETRYABLE.has(kind), ...more });
+/**
+ * A failure of this kind; the kind decides whether the call may be repeated.
+ *
+ * @param waitMs that the server asks for before the next request, or null if it asks for none
+ */
+export function modelFailed(message: string, kind: ModelFailureKind, waitMs: number | null = null): ModelFailed {
+  const wait = waitMs === null ? {} : { retryAfterMs: waitMs };
+  return new ModelFailed(message, { kind, retryable: RETRYABLE.has(kind), ...wait });
 }
 
 /** What may pass by itself, or come out differently. */
@@ -27,6 +28,8 @@ const RETRYABLE: ReadonlySet<ModelFailureKind> = new Set<ModelFailureKind>([
  * @param body the parsed body, or its text where it is not JSON
  */
 export function kindOfRefusal(status: number, body: unknown): ModelFailureKind {
+  // Groq adds the code of a rate limit, but no wait makes the request smaller.
+  if (status === 413) return 'input_too_large';
   const said = typeof body === 'string' ? body : errorMessageOf(body);
   const isEmptyAccount = status < 500 && EMPTY_ACCOUNT_WORDS.test(said);
   const kind = isEmptyAccount ? 'quota_used_up' : (kindByCode(body) ?? kindByWords(status, said));
@@ -92,8 +95,8 @@ const KINDS_OF_CODES: readonly (readonly [codes: RegExp, kind: ModelFailureKind]
   [/^(?:invalid_prompt|moderation_blocked|data_inspection_failed)$/, 'prompt_blocked'],
   [/^API_KEY_INVALID$/, 'unauthorized'],
   [/^model_not_found$/, 'model_unknown'],
-  [/^overloaded_error$/, 'overloaded'],
-  [/^RESOURCE_EXHAUSTED$/, 'rate_limited'],
+  [/^(?:overloaded_error|capacity_exceeded)$/, 'overloaded'],
+  [/^(?:RESOURCE_EXHAUSTED|rate_limit_(?:error|exceeded)|too_many_requests)$/, 'rate_limited'],
 ];
 
 /** Anthropic, DeepSeek, xAI and Gemini's prepaid accounts name an empty account in words alone, beside codes of other failures. */
@@ -185,6 +188,9 @@ const STATUSES: ReadonlyMap<number, ModelFailureKind> = new Map<number, ModelFai
   [502, 'bad_gateway'],
   [503, 'unavailable'],
   [504, 'gateway_timeout'],
+  // Cloudflare cannot connect to the server behind it, or waits in vain for its answer.
+  ...([521, 522, 523] as const).map((status) => [status, 'bad_gateway'] as const),
+  [524, 'gateway_timeout'],
   [529, 'overloaded'],
 ]);
 

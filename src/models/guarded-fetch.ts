@@ -23,8 +23,7 @@ export interface GuardedFetchOptions {
   readonly server: ModelServer;
   readonly reader: AnswerReader;
   readonly transport: Transport;
-  /** A `Retry-After` counts from its time now. */
-  readonly system: Pick<System, 'now' | 'after'>;
+  readonly system: Pick<System, 'after'>;
 }
 
 /** Most bytes read of the body of a refusal. */
@@ -56,7 +55,7 @@ async function accepted(
   { headers, body }: { readonly headers?: RequestInit['headers']; readonly body: string },
   { call, options }: { readonly call: ServerCall; readonly options: GuardedFetchOptions },
 ): Promise<Dispatcher.ResponseData['body']> {
-  const { server, transport, system } = options;
+  const { server, transport } = options;
   const all = new Map<string, unknown>([...Object.entries(headers ?? {}), ...Object.entries(server.headers)]);
   const sent = Object.fromEntries([...all].filter((each): each is [string, string] => typeof each[1] === 'string'));
   const answer = await request(url, {
@@ -66,13 +65,13 @@ async function accepted(
   });
   if (answer.statusCode >= 200 && answer.statusCode < 300) return answer.body;
   const said = await boundedText(answer, MAX_REFUSAL_BYTES).catch(() => '');
-  throw refusal(answer, said, { call, server, now: system.now });
+  throw refusal(answer, said, { call, server });
 }
 
 function refusal(
   { statusCode: status, headers }: Pick<Dispatcher.ResponseData, 'statusCode' | 'headers'>,
   said: string,
-  { call, server, now }: { readonly call: ServerCall; readonly server: ModelServer; readonly now: System['now'] },
+  { call, server }: { readonly call: ServerCall; readonly server: ModelServer },
 ): ModelFailed {
   if (status >= 300 && status < 400) return modelFailed(`${call.purpose}: it answered with a redirect`, 'redirected');
   const body = jsonIn(said);
@@ -80,9 +79,9 @@ function refusal(
   const kind = recordedKind(status, meant);
   const hint = server.hints.get(meant);
   const words = redact(errorMessageOf(body), call.hidden);
-  const waitMs = requestedWaitMs(headers, body, now());
+  const waitMs = requestedWaitMs(headers, body, call.now());
   const why = `it answered ${status}${hint === undefined ? '' : ` (${hint})`}${words === '' ? '' : `: ${words}`}`;
-  const failure = modelFailed(`${call.purpose}: ${why}`, kind, waitMs === null ? {} : { retryAfterMs: waitMs });
+  const failure = modelFailed(`${call.purpose}: ${why}`, kind, waitMs);
   return new ServerRefused(failure, { status, said, meant });
 }
 

@@ -51,7 +51,7 @@ export async function providerModel(
         const call: ServerCall = {
           purpose: `Cannot get an answer from ${provider} for model "${name}"`,
           hidden: { key: apiKey, texts: textsOf(request) },
-          ...{ signal, rounds: request.rounds?.length ?? 0 },
+          ...{ signal, now: system.now, rounds: request.rounds?.length ?? 0 },
         };
         const reader = wire.reader(call);
         const fetch = guardedFetch(call, { server, reader, transport, system });

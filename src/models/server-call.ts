@@ -1,6 +1,7 @@
 /** One call to a provider's server, the reader of its answer, and a refusal. */
 import type { ModelFailureKind } from '../errors.js';
 import { ModelFailed } from '../errors.js';
+import type { System } from '../system/system.js';
 import type { Hidden } from './redaction.js';
 
 /** A provider's server, for requests and the messages of failures. */
@@ -61,6 +62,8 @@ export interface ServerCall {
   readonly purpose: string;
   readonly hidden: Hidden;
   readonly signal: AbortSignal;
+  /** The time from which a wait counts that the server asks for. */
+  readonly now: System['now'];
   /** Model rounds before this one: makes the ids of tool calls unique where the server gives none. */
   readonly rounds: number;
 }

@@ -3,10 +3,16 @@ import type { ModelFailed, ModelFailureKind } from '../errors.js';
 import { fieldOf } from '../system/untrusted.js';
 import { errorMessageOf, isBlocked, kindOfRefusal, modelFailed, recordedKind } from './failed-exchange.js';
 import { redact, redactName } from './redaction.js';
+import { requestedWaitMs } from './retry-after.js';
 import type { ServerCall } from './server-call.js';
 
-export function unusable({ purpose }: Pick<ServerCall, 'purpose'>, why: string, kind: ModelFailureKind): ModelFailed {
-  return modelFailed(`${purpose}: its answer cannot be used: ${why}`, kind);
+export function unusable(
+  { purpose }: Pick<ServerCall, 'purpose'>,
+  why: string,
+  kind: ModelFailureKind,
+  waitMs: number | null = null,
+): ModelFailed {
+  return modelFailed(`${purpose}: its answer cannot be used: ${why}`, kind, waitMs);
 }
 
 /** An answer that holds an error, with status 200 or in a stream that had begun. */
@@ -14,10 +20,10 @@ export function errorInAnswer(body: unknown, call: ServerCall): ModelFailed {
   const said = redact(errorMessageOf(body), call.hidden);
   const words = said === '' ? '' : `: ${said}`;
   if (isBlocked(body)) return unusable(call, `the prompt was blocked${words}`, 'prompt_blocked');
-  const code = fieldOf(fieldOf(body, 'error') ?? body, 'code');
-  const status = typeof code === 'number' ? code : 200;
+  const status = Number(/^[45]\d\d$/.exec(String(fieldOf(fieldOf(body, 'error') ?? body, 'code')))?.[0] ?? 200);
   const kind = recordedKind(status, kindOfRefusal(status, body));
-  return unusable(call, `it holds an error${words}`, kind === 'http_error' ? 'error_answer' : kind);
+  const waitMs = requestedWaitMs({}, body, call.now());
+  return unusable(call, `it holds an error${words}`, kind === 'http_error' ? 'error_answer' : kind, waitMs);
 }
 
 /**

@@ -106,6 +106,21 @@ describe('A request that is made again within an attempt of a run with a budget'
     expect(run?.spending?.spent.tokens).to.equal(ANSWERED);
   });
 
+  it('counts as its reservation if a rate limit ends a stream that had begun', async () => {
+    const runId = nodeSystem().uuid();
+    const cut = streams([{ choices: [{ delta: { content: 'Hel' } }] }, { error: { code: 'rate_limit_exceeded' } }]);
+    const replies = [refuses(429), cut];
+    server.answerBy((_call, index) => replies[index] ?? says('A draft'));
+    engine.tokens.subscribe(runId, () => undefined);
+    await engine.registry.start({ ...runRequest(runId, { graph: GRAPH }), budget: AMPLE });
+    const [run] = await allFinished(engine, [runId]);
+    const events = await checkRecord(engine.log, runId);
+    expect(factsOf(events, 'NodeFailed').map(({ kind }) => kind)).to.deep.equal(['rate_limited']);
+    expect(factsOf(events, 'CallReserved')).to.have.length(1);
+    const reserved = factsOf(events, 'NodeStarted').map((each) => each.reserved?.tokens ?? 0);
+    expect(run?.spending?.spent.tokens).to.equal(reserved.reduce((sum, each) => sum + each) + ANSWERED);
+  });
+
   it('counts as its reservation if the connection breaks during an outage', async () => {
     const runId = nodeSystem().uuid();
     const replies = [resets, refuses(503), resets];

@@ -448,6 +448,10 @@ describe('Habits of OpenAI-compatible servers', () => {
         'quota_used_up',
         'Insufficient credits',
       ],
+      ['a gateway that cannot connect', refuses(522), 'bad_gateway', '522'],
+      ['a gateway without an answer', refuses(524), 'gateway_timeout', '524'],
+      ['no capacity', refuses(498, { code: 'capacity_exceeded' }), 'overloaded', '498'],
+      ['a prompt above the limit per minute', refuses(413, { code: 'rate_limit_exceeded' }), 'input_too_large', '413'],
       ['an error with status 200', sends({ error: { message: 'Overloaded', code: 503 } }), 'unavailable', 'Overloaded'],
       [
         'an error in the body itself with status 200',
@@ -456,6 +460,19 @@ describe('Habits of OpenAI-compatible servers', () => {
         'does not exist',
       ],
       ['an error in detail with status 200', sends({ detail: 'Out of memory' }), 'error_answer', 'Out of memory'],
+      [
+        'a rate limit in words with status 200',
+        sends({ error: { message: 'Slow down', code: 'rate_limit_exceeded' } }),
+        'rate_limited',
+        'Slow down',
+      ],
+      [
+        'the number of a rate limit as a text, with status 200',
+        sends({ error: { message: 'Slow down', code: '429' } }),
+        'rate_limited',
+        'Slow down',
+      ],
+      ['the type of a rate limit with status 200', sends({ error: { type: 'rate_limit_error' } }), 'rate_limited', ''],
       [
         'a rate limit with status 200',
         sends({ error: { message: 'Slow down', code: 429 } }),
@@ -580,6 +597,13 @@ describe('Habits of OpenAI-compatible servers', () => {
     server.answerBy([refusesWith(429, { error })]);
     const { kind, retryAfterMs } = (await modelFailureOf(ask())).data;
     expect([kind, retryAfterMs]).to.deep.equal(['rate_limited', 3_500]);
+  });
+
+  it('is waited out as long as an error with status 200 asks', async () => {
+    const error = { code: 429, message: 'Slow down', metadata: { headers: { 'Retry-After': '7' } } };
+    server.answerBy([sends({ error })]);
+    const { kind, retryAfterMs } = (await modelFailureOf(ask())).data;
+    expect([kind, retryAfterMs]).to.deep.equal(['rate_limited', 7_000]);
   });
 
   describe('usage', () => {
