@@ -4,6 +4,7 @@ import { retryWhileUnavailable } from '../eventsourcing/append-with-retry.js';
 import type { Logger } from '../system/logger.js';
 import type { System } from '../system/system.js';
 import { collector } from '../telemetry/collector.js';
+import { HeldTraces } from '../telemetry/held-traces.js';
 import { traceIn } from '../telemetry/spans.js';
 import { TraceExporter } from '../telemetry/trace-exporter.js';
 import type { Context } from './context.js';
@@ -15,9 +16,11 @@ export function exportTraces(
   { system, logger }: { readonly system: System; readonly logger: Logger },
 ): TraceExporter | null {
   if (settings === null) return null;
-  const traceOf: ConstructorParameters<typeof TraceExporter>[0]['traceOf'] = (runId, signal) =>
-    retryWhileUnavailable(() => traceIn(runId, reader.events(runId), system.sha256), { system, signal });
+  const held = new HeldTraces(system.sha256);
+  const traceOf: ConstructorParameters<typeof TraceExporter>[0]['traceOf'] = async (runId, signal) =>
+    held.take(runId) ??
+    (await retryWhileUnavailable(() => traceIn(runId, reader.events(runId), system.sha256), { system, signal }));
   const exporter = new TraceExporter({ send: collector(settings, fetch), traceOf, system, logger });
-  ownAppends.subscribe(exporter);
+  ownAppends.subscribe(held, exporter);
   return exporter;
 }

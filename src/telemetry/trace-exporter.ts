@@ -12,12 +12,16 @@ const MAX_QUEUED = 10_000;
 /** Waits between two tries while the collector is away, in milliseconds. */
 const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 30_000;
+/** How long a trace waits for others, in milliseconds: a request takes as much processor time as ten traces. */
+const GATHER_MS = 1_000;
+/** A request has no further trace once it has this many spans, the default of OpenTelemetry's exporters. */
+const ENOUGH_SPANS = 512;
 /** How long a stop waits for traces, in milliseconds, unless the collector is away. */
 const STOP_MS = 1_000;
 
 export interface TraceExporterDeps {
   readonly send: Send;
-  /** Reads the trace of a run from the log, or null if the run has not ended. Waits while the log is unavailable. */
+  /** The trace of a run, or null if the run has not ended. Waits while the log is unavailable. */
   readonly traceOf: (runId: string, signal: AbortSignal) => Promise<readonly Span[] | null>;
   readonly system: Pick<System, 'after' | 'random'>;
   readonly logger: Logger;
@@ -27,9 +31,13 @@ export class TraceExporter {
   readonly #deps: TraceExporterDeps;
   readonly #queue: string[] = [];
   readonly #stopping = new AbortController();
+  /** Aborts to send at once what is queued. */
+  readonly #hurrying = new AbortController();
   readonly #ended = { exported: 0, refused: 0, dropped: 0 };
   #working: Promise<void> | null = null;
   #failures = 0;
+  /** How many traces are sent alone, because they were refused together. */
+  #singles = 0;
 
   constructor(deps: TraceExporterDeps) {
     this.#deps = deps;
@@ -56,6 +64,7 @@ export class TraceExporter {
   /** Sends what is queued if the collector answers, for a second at most. May be called twice. */
   async stop(): Promise<void> {
     const { system, logger } = this.#deps;
+    this.#hurrying.abort();
     if (this.#working !== null && this.#failures === 0) await settledWithin(this.#working, { system, maxMs: STOP_MS });
     this.#stopping.abort();
     await this.#working;
@@ -64,29 +73,56 @@ export class TraceExporter {
   }
 
   async #work(): Promise<void> {
+    const { send, system } = this.#deps;
     const { signal } = this.#stopping;
-    for (let runId = this.#queue[0]; runId !== undefined && !signal.aborted; runId = this.#queue[0]) {
-      const sent = await this.#export(runId);
+    let isFull = false;
+    while (this.#queue.length > 0 && !signal.aborted) {
+      const isDue = isFull || this.#singles > 0 || this.#failures > 0;
+      if (!isDue) await wait(system, GATHER_MS, this.#hurrying.signal);
+      const { runs, spans } = await this.#batch();
+      isFull = spans.length >= ENOUGH_SPANS;
+      if (runs === 0) continue;
+      const sent = await send(spans, signal);
       if (sent.outcome === 'later') await this.#away(sent);
-      else this.#settle(runId, sent);
+      // Alone, each shows whether it was at fault.
+      else if (sent.outcome === 'refused' && runs > 1) this.#singles = runs;
+      else for (let left = runs; left > 0; left -= 1) this.#settle(sent);
     }
     this.#working = null;
   }
 
-  async #export(runId: string): Promise<Sent> {
-    const { traceOf, send } = this.#deps;
+  /** The first traces of the queue: as many as fit into a request, or one. */
+  async #batch(): Promise<{ readonly runs: number; readonly spans: readonly Span[] }> {
+    const batch: Span[] = [];
+    let runs = 0;
+    for (const runId of this.#queue.slice(0, this.#singles > 0 ? 1 : ENOUGH_SPANS)) {
+      const spans = await this.#spansOf(runId);
+      if (typeof spans === 'string') {
+        // Those before it are sent first.
+        if (runs === 0) this.#settle({ outcome: 'refused', reason: spans });
+        break;
+      }
+      batch.push(...spans);
+      runs += 1;
+      if (batch.length >= ENOUGH_SPANS) break;
+    }
+    return { runs, spans: batch };
+  }
+
+  /** The trace of a run, or why it has none. */
+  async #spansOf(runId: string): Promise<readonly Span[] | string> {
     try {
-      const spans = await traceOf(runId, this.#stopping.signal);
-      if (spans !== null) return await send(spans, this.#stopping.signal);
-      return { outcome: 'refused', reason: 'the run has not ended' };
+      return (await this.#deps.traceOf(runId, this.#stopping.signal)) ?? 'the run has not ended';
     } catch (error) {
-      return { outcome: 'refused', reason: `its record cannot be read: ${String(error)}` };
+      return `its record cannot be read: ${String(error)}`;
     }
   }
 
-  #settle(runId: string, sent: Exclude<Sent, Later>): void {
+  /** Takes the first run out of the queue. */
+  #settle(sent: Exclude<Sent, Later>): void {
     const { logger } = this.#deps;
-    this.#queue.shift();
+    const runId = this.#queue.shift();
+    this.#singles = Math.max(0, this.#singles - 1);
     this.#ended[sent.outcome] += 1;
     if (this.#failures > 0) logger.info({}, 'traces: the collector answers again');
     this.#failures = 0;

@@ -24,7 +24,15 @@ describe('council traces', () => {
 
   const exported = (words: readonly string[], env = {}) =>
     bench.council(['traces', ...words], { env: { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, ...env } });
-  const requests = (): readonly string[] => collector.calls.map(({ body }) => JSON.stringify(spansIn(body))).sort();
+  /** The traces in all requests: the spans of each. */
+  const sent = (): readonly string[] =>
+    collector.calls
+      .flatMap(({ body }) => {
+        const spans = spansIn(body);
+        const ids = new Set(spans.map(({ traceId }) => traceId));
+        return [...ids].map((id) => JSON.stringify(spans.filter(({ traceId }) => traceId === id)));
+      })
+      .sort();
 
   it('exports the ended runs of a time, the same from a service, from its folder, and by the service itself', async () => {
     const dataDir = join(bench.path, 'service');
@@ -36,17 +44,17 @@ describe('council traces', () => {
     rest.read(await rest.post('/api/councils/', { id: 'one', name: 'One', nodes, edges: [] }), 201, 'blueprint.json');
     const paused = await rest.post('/api/councils/one/run', { input_topic: 'Seas', god_mode: true });
     await rest.until(rest.read(paused, 202, 'run-start.json').run_id, ({ status }) => status === 'paused');
-    await collector.until(() => collector.calls.length === 2);
-    const own = requests();
+    await collector.until(() => sent().length === 2);
+    const own = sent();
 
     const summary = 'Exported 2 runs; 1 have not ended, 0 were not exported\n';
     const here = await exported(['--from', '2026-01-01', '--url', service.url]);
     expect(here).to.deep.include({ code: 0, stdout: summary });
-    expect(requests().length).to.equal(4);
+    expect(sent().length).to.equal(4);
     await service.stop();
     const stopped = await exported(['--from', '2026-01-01'], { DATA_DIR: dataDir });
     expect(stopped).to.deep.include({ code: 0, stdout: summary });
-    expect(requests()).to.deep.equal([...own, ...own, ...own].sort());
+    expect(sent()).to.deep.equal([...own, ...own, ...own].sort());
     const before = await exported(['--from', '2020-01-01', '--to', '2020-12-31'], { DATA_DIR: dataDir });
     expect(before.stdout).to.equal('Exported 0 runs; 0 have not ended, 0 were not exported\n');
   });

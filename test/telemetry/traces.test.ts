@@ -33,7 +33,10 @@ describe('The export of traces', () => {
     await rest.until(runId, isOver);
     return runId;
   };
-  const traced = (): readonly string[] => collector.calls.map(({ body }) => spansIn(body)[0]?.traceId ?? '');
+  const traced = (): readonly string[] =>
+    collector.calls.flatMap(({ body }) =>
+      spansIn(body).flatMap(({ traceId, parentSpanId }) => (parentSpanId === undefined ? [traceId] : [])),
+    );
   const outcomes = async (): Promise<Readonly<Record<string, number>>> => {
     const metrics = parseMetrics(await (await fetch(`${service.url}/metrics`)).text());
     const count = (outcome: string): number => valueOf(metrics, 'council_traces_total', { outcome });
@@ -46,26 +49,29 @@ describe('The export of traces', () => {
 
   it('sends one trace for each ended run, which the protocol accepts', async () => {
     const runs = [await run(), await run()];
-    await collector.until(() => collector.calls.length === 2);
+    await collector.until(() => traced().length === 2);
     expect(traced()).to.have.members(runs.map((id) => id.replaceAll('-', '')));
     const [call] = collector.calls;
     expect(call).to.deep.include({ method: 'POST', path: '/v1/traces' });
     expect(call?.headers).to.include({ 'content-type': 'application/json', authorization: 'Bearer collect' });
-    const [root, ...others] = call === undefined ? [] : spansIn(call.body);
+    const [root, ...others] = (call === undefined ? [] : spansIn(call.body)).filter(
+      ({ traceId }) => traceId === traced()[0],
+    );
     expect(root?.name).to.equal('invoke_workflow council');
     expect(attributesOf(root ?? { attributes: [] })).to.include({ 'council.run.status': 'completed' });
     expect(others.length).to.be.above(2);
     await untilTrue(async () => (await outcomes())['exported'] === 2);
   });
 
-  it('keeps traces while the collector is away, slows no run, and sends them when it is back', async () => {
+  it('keeps traces while the collector is away, slows no run, and sends them in one request when it is back', async () => {
     await collector.goAway();
     const runs = [await run(), await run(), await run()];
     await untilTrue(() => service.faults.length > 0);
     expect((await outcomes())['queued']).to.equal(3);
     await collector.comeBack();
-    await collector.until(() => collector.calls.length === 3);
+    await collector.until(() => traced().length === 3);
     expect(traced()).to.deep.equal(runs.map((id) => id.replaceAll('-', '')));
+    expect(collector.calls).to.have.lengthOf(1);
     await untilTrue(async () => (await outcomes())['queued'] === 0);
     expect(service.lines.map(({ msg }) => msg)).to.include('traces: the collector answers again');
   });
@@ -82,13 +88,36 @@ describe('The export of traces', () => {
   it('gives up a trace that the collector refuses, logs why, and sends the next', async () => {
     const rejects = sends({ partialSuccess: { rejectedSpans: '3', errorMessage: 'no' } });
     collector.answerBy([answersStatus(400), rejects, ACCEPTED]);
-    const [first, second] = [await run(), await run(), await run()];
+    const first = await run();
+    await untilTrue(async () => (await outcomes())['refused'] === 1);
+    const second = await run();
+    await untilTrue(async () => (await outcomes())['refused'] === 2);
+    await run();
     await untilTrue(async () => (await outcomes())['exported'] === 1);
     expect(await outcomes()).to.deep.equal({ exported: 1, refused: 2, queued: 0 });
     expect(service.faults).to.deep.equal([
       { runId: first, reason: 'it answered 400' },
       { runId: second, reason: 'it rejected 3 spans' },
     ]);
+  });
+
+  it('finds the trace that a collector refuses among others, and sends the others', async () => {
+    await collector.goAway();
+    const runs = [await run(), await run(), await run()];
+    const refused = runs[1]?.replaceAll('-', '') ?? '';
+    collector.answerBy(({ body }) =>
+      spansIn(body).some(({ traceId }) => traceId === refused) ? answersStatus(400) : ACCEPTED,
+    );
+    await collector.comeBack();
+    await untilTrue(async () => (await outcomes())['queued'] === 0);
+    expect(await outcomes()).to.deep.equal({ exported: 2, refused: 1, queued: 0 });
+    expect(service.faults.at(-1)).to.deep.equal({ runId: runs[1], reason: 'it answered 400' });
+  });
+
+  it('sends what is queued when the service stops', async () => {
+    const runId = await run();
+    await service.stop();
+    expect(traced()).to.deep.equal([runId.replaceAll('-', '')]);
   });
 
   it('stops in time while the collector hangs', async () => {
