@@ -116,7 +116,7 @@ describeInBrowser('The editor of a council with several minds', (browser) => {
     const page = await browser.open(urlOf(id));
     await node(page, 'Jury').click();
     await page.getByLabel('Role').selectOption('Jury: a critic with several members');
-    await page.getByRole('button', { name: 'Add a member' }).click();
+    await page.getByRole('button', { name: 'Add a panel member' }).click();
     const fourth = page.getByRole('group', { name: 'Member 4' });
     await fourth.getByLabel('Member model').fill('offline');
     await fourth.getByLabel('Member system prompt').fill('Be strict.');

@@ -84,7 +84,7 @@ function MemberList({ editor, node, at, role, set }: MemberFieldsProps) {
       )}
       {editor.mayEdit && (
         <Button slim disabled={members.length >= MOST_MEMBERS} onClick={add}>
-          Add a {role === 'rank' ? 'reviewer' : 'member'}
+          Add a {role === 'rank' ? 'reviewer' : 'panel member'}
         </Button>
       )}
     </fieldset>
