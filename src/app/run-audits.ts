@@ -64,7 +64,7 @@ export class RunAudits {
 
   /** What the members of panels, ranks, judges and juries have answered, or null if there is no such run. @throws {RunCorrupt} */
   deliberation(runId: string): Promise<DeliberationRecord | null> {
-    return this.#deps.reader.folded(runId, (events) => deliberationOf(runId, events));
+    return deliberationOf(runId, (id, fold, max) => this.#deps.reader.folded(id, fold, max));
   }
 
   /** The prompt that an attempt of a node sent to its model. @throws {RunCorrupt} */

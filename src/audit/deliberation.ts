@@ -8,6 +8,7 @@ import type {
   RankingResult,
   ReviewerRanking,
 } from '../generated/schemas.js';
+import { RunCorrupt } from '../run/errors.js';
 import { membersOf } from '../run/panels/members.js';
 import type { RunEvent } from '../run/events.js';
 import { upcast } from '../run/events.js';
@@ -18,17 +19,59 @@ import { foldNext } from '../run/stream.js';
 import type { InheritedAnswer } from './inherited-answers.js';
 import { inheritedAnswers } from './inherited-answers.js';
 
-/**
- * The deliberation of a run, or null if there are no events. A fork has the answers that its own record holds: those of
- * panels under way at the fork point, and those that later nodes can see.
- *
- * @param events in order, from the first
- * @throws {RunCorrupt} an event is invalid; also throws what the iteration throws
- */
-export async function deliberationOf(
+/** Applies a fold to a run's events in order, from the first; with `max` to its first events. @throws {RunCorrupt} */
+export type FoldEvents = <T>(
   runId: string,
-  events: AsyncIterable<RunEvent>,
-): Promise<DeliberationRecord | null> {
+  fold: (events: AsyncIterable<RunEvent>) => Promise<T>,
+  max?: number,
+) => Promise<T>;
+
+/** Most generations of forks whose parents are read. Of earlier ones a fork's own record has the answers alone. */
+const MAX_GENERATIONS = 20;
+
+/**
+ * The deliberation of a run, or null if there are no events. That of a fork begins with what its parent had recorded before
+ * the fork point. If the parent cannot be read, it begins with the answers in the record of the fork: those of panels under way
+ * at the fork point, and those that later nodes can see.
+ *
+ * @throws {RunCorrupt} an event of the run is invalid
+ */
+export async function deliberationOf(runId: string, folded: FoldEvents): Promise<DeliberationRecord | null> {
+  const own = await folded(runId, (events) => partOf(runId, events));
+  if (own === null) return null;
+  const parts = [own];
+  for (let { parent } = own; parent !== null && parts.length < MAX_GENERATIONS;) {
+    const earlier = await partBefore(parent, folded);
+    if (earlier === null) break;
+    parts.unshift(earlier);
+    parent = earlier.parent;
+  }
+  // A panel that was under way at the fork point closes in the fork.
+  const panels = parts.flatMap((part) =>
+    part === own ? [...part.closed, ...part.open].toSorted(byStep) : part.closed,
+  );
+  return {
+    answers: [...(parts[0]?.inherited ?? []), ...panels.flatMap(answersOf)],
+    rankings: panels.flatMap(rankingsOf),
+    results: panels.flatMap(resultOf),
+    analyses: parts.flatMap(({ analyses }) => analyses),
+    juries: panels.flatMap(juryOf),
+  };
+}
+
+/** What a run's own events hold of a deliberation. */
+interface Part {
+  readonly parent: RunState['request']['parent'];
+  /** Answers from before a fork. */
+  readonly inherited: readonly MemberAnswer[];
+  /** In the order of their steps. */
+  readonly closed: readonly RecordedPanel[];
+  readonly open: readonly RecordedPanel[];
+  readonly analyses: readonly JudgedAnalysis[];
+  readonly headHash: string;
+}
+
+async function partOf(runId: string, events: AsyncIterable<RunEvent>): Promise<Part | null> {
   let run: RunState | null = null;
   let inherited: readonly MemberAnswer[] = [];
   const closed: RecordedPanel[] = [];
@@ -44,14 +87,23 @@ export async function deliberationOf(
   if (run === null) return null;
   const { plan } = run;
   const open = openPanels(run).map((panel): RecordedPanel => ({ plan, panel, end: null }));
-  const panels = [...closed, ...open].toSorted((a, b) => a.panel.panelStep - b.panel.panelStep);
-  return {
-    answers: [...inherited, ...panels.flatMap(answersOf)],
-    rankings: panels.flatMap(rankingsOf),
-    results: panels.flatMap(resultOf),
-    analyses,
-    juries: panels.flatMap(juryOf),
-  };
+  const { parent } = run.request;
+  return { parent, inherited, closed: closed.toSorted(byStep), open, analyses, headHash: run.head.hash };
+}
+
+/** The part of a parent up to the fork point, or null if it cannot be read. */
+async function partBefore({ runId, at, hash }: NonNullable<Part['parent']>, folded: FoldEvents): Promise<Part | null> {
+  try {
+    const part = await folded(runId, (events) => partOf(runId, events), at + 1);
+    return part?.headHash === hash ? part : null;
+  } catch (error) {
+    if (error instanceof RunCorrupt) return null;
+    throw error;
+  }
+}
+
+function byStep(a: RecordedPanel, b: RecordedPanel): number {
+  return a.panel.panelStep - b.panel.panelStep;
 }
 
 /** A panel, rank or jury, with the event that closed it, or null if it is under way or the run ended before. */

@@ -241,7 +241,7 @@ describe('Panels, ranks, judges and juries', () => {
     await expectVerified(runId);
   });
 
-  it('hide the labels of a jury in the prompts of later ranks and judges, and show them to agents', async () => {
+  it('hide the labels of a jury from all nodes that read the answers, and show them once an agent has written', async () => {
     bench = await deliberatingService((asked) =>
       asked === 'score' ? says(JSON.stringify({ score: 9, feedback: 'Name acorns.' })) : null,
     );
@@ -251,6 +251,7 @@ describe('Panels, ranks, judges and juries', () => {
       { id: 'rank', type: 'rank' },
       { id: 'judge', type: 'judge' },
       WRITE,
+      { id: 'polish' },
     ];
     const order = nodes.map(({ id }) => id);
     const edges = order.slice(1).map((target, index) => edge(order[index] ?? '', target));
@@ -261,7 +262,9 @@ describe('Panels, ranks, judges and juries', () => {
     for (const { body } of readers) {
       expect(textOf(body)).to.include('## A critic\nName acorns.').and.not.include('canary');
     }
-    expect(textOf(bench.server.calls.at(-1)?.body ?? { model: '', messages: [] })).to.include('## The canary-oak');
+    const [write = '', polish = ''] = bench.server.calls.slice(-2).map(({ body }) => textOf(body));
+    expect(write).to.include('## A critic\nName acorns.').and.not.include('canary');
+    expect(polish).to.include('## The canary-oak');
     await expectVerified(runId);
   });
 
@@ -319,7 +322,7 @@ describe('Panels, ranks, judges and juries', () => {
     await expectVerified(runId);
   });
 
-  it('keep the answers recorded before a fork, which its deliberation shows', async () => {
+  it('keep what was recorded before a fork, which its deliberation shows', async () => {
     bench = await deliberatingService();
     const nodes = [PANEL, { id: 'rank', type: 'rank', keep: 3 }, { id: 'judge', type: 'judge' }, WRITE];
     const edges = [edge('panel', 'rank'), edge('rank', 'judge'), edge('judge', 'write')];
@@ -327,9 +330,6 @@ describe('Panels, ranks, judges and juries', () => {
     await bench.rest.until(runId, isOver);
     const events = await bench.events(runId);
     const whole = await deliberation(runId);
-    const kept = new Set(
-      dataOf(events, 'PanelClosed').flatMap(({ result }) => (result !== null && 'kept' in result ? result.kept : [])),
-    );
     for (const { seq, type } of events.slice(0, -1)) {
       const asked = bench.server.calls.length;
       const reply = await bench.rest.post(`/api/runs/${runId}/fork`, { at: seq });
@@ -337,14 +337,25 @@ describe('Panels, ranks, judges and juries', () => {
       expect(await bench.rest.until(fork, isOver), `${seq} ${type}`).to.include({ status: 'completed' });
       const done = events.slice(0, seq + 1).filter((event) => event.type === 'NodeCompleted').length;
       expect(bench.server.calls.length - asked, `calls of a fork at ${seq}`).to.equal(10 - done);
-      const { answers, rankings } = await deliberation(fork);
+      const { answers, rankings, results, analyses } = await deliberation(fork);
+      expect(answers, `answers of a fork at ${seq}`).to.deep.equal(whole.answers);
+      expect(rankings.map(({ reviewer }) => reviewer)).to.deep.equal(FOUR.map((name) => `${name}-id`));
       const isRanked = seq >= (events.filter((event) => event.type === 'PanelClosed')[1]?.seq ?? 0);
-      expect(answers, `answers of a fork at ${seq}`).to.deep.equal(
-        isRanked ? whole.answers.filter((each) => kept.has(each.member)) : whole.answers,
-      );
-      if (!isRanked) expect(rankings.map(({ reviewer }) => reviewer)).to.deep.equal(FOUR.map((name) => `${name}-id`));
+      if (isRanked) expect({ rankings, results }).to.deep.equal({ rankings: whole.rankings, results: whole.results });
+      if (done === 9) expect(analyses, `analyses of a fork at ${seq}`).to.deep.equal(whole.analyses);
+      expect(analyses).to.have.length(1);
       await expectVerified(fork);
     }
+    const grandchild = bench.rest.read(
+      await bench.rest.post(`/api/runs/${runId}/fork`, { at: events.length - 2 }),
+      202,
+      'run-start.json',
+    ).run_id;
+    await bench.rest.until(grandchild, isOver);
+    const again = await bench.rest.post(`/api/runs/${grandchild}/fork`, { at: 1 });
+    const fork = bench.rest.read(again, 202, 'run-start.json').run_id;
+    await bench.rest.until(fork, isOver);
+    expect(await deliberation(fork), 'of a fork of a fork').to.deep.equal(whole);
   });
 
   it('have no deliberation for an unknown run, and an empty one without these nodes', async () => {

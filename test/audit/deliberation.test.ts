@@ -20,7 +20,7 @@ async function* each(events: readonly RunEvent[]) {
 }
 
 async function deliberation(events: readonly RunEvent[]): Promise<DeliberationRecord> {
-  const found = await deliberationOf(RUN_ID, each(events));
+  const found = await deliberationOf(RUN_ID, (_, fold) => fold(each(events)));
   if (found === null || !isDeliberation(found)) throw new Error(JSON.stringify(isDeliberation.errors));
   return found;
 }

@@ -42,7 +42,9 @@ export function folderRecords(folder: string, { sha256 }: Pick<System, 'sha256'>
     },
     async deliberation(runId) {
       const { deliberationOf } = await import('../../audit/deliberation.js');
-      const found = await readUnchanged(log, () => deliberationOf(runId, readChecked(log, runId, { sha256 })));
+      const found = await readUnchanged(log, () =>
+        deliberationOf(runId, (id, fold, max) => fold(readChecked(log, id, { sha256, max }))),
+      );
       if (found === null) throw new RunUnknown({ runId });
       return found;
     },

@@ -197,7 +197,10 @@ async function expectSameAsService(events: readonly RunEvent[], name: string): P
   const record = recordOf(events);
   const runId = present(record.stateAt(0), 'run').runId;
   for (const { seq } of events) {
-    const ofService = present(await deliberationOf(runId, each(events.slice(0, seq + 1))), 'deliberation');
+    const ofService = present(
+      await deliberationOf(runId, (_, fold) => fold(each(events.slice(0, seq + 1)))),
+      'deliberation',
+    );
     const { plan } = present(record.stateAt(seq), 'state');
     expect(deliberationIn(traceOf(seq, record), plan), `${name} at ${seq}`).to.deep.equal(ofService);
   }
