@@ -10,20 +10,38 @@ import type {
   RankingResult,
   ReviewerRanking,
 } from '../../generated/schemas.js';
+import type { RunEvent } from '../../run/events.js';
+import { letterAt } from '../../council/deliberation/anonymity.js';
+import type { DeliberationStory, Execution } from './deliberation-story.js';
+import { failureKey, storyOf } from './deliberation-story.js';
 import type { Style, Styler } from './printer.js';
 import { inOneLine, printable } from './printer.js';
 
-/** What the answers, the rankings, the analyses and the scores say, each in a part with a heading. */
-export function deliberationText(deliberation: DeliberationRecord, style: Styler): string {
-  const { answers, rankings, results, analyses, juries } = deliberation;
-  const parts = [
-    ...panelsIn(answers).map((panel) => answersText(panel, style)),
-    ...results.map((result) => resultText(result, style)),
-    ...(rankings.length === 0 ? [] : [rankingsText(rankings, style)]),
-    ...analyses.map((analysis) => analysisText(analysis, style)),
-    ...juries.map((jury) => juryText(jury, style)),
-  ];
+/**
+ * What the answers, the rankings, the analyses and the scores say, in the order in which it happened, with labels in place of
+ * ids.
+ *
+ * @param events of the run
+ */
+export function deliberationText(record: DeliberationRecord, events: readonly RunEvent[], style: Styler): string {
+  const story = storyOf(record, events);
+  const parts = story.executions.flatMap((execution) => {
+    const shown = { ...story, execution, style };
+    return [
+      ...panelsIn(execution.answers).map((panel) => answersText(panel, shown)),
+      ...execution.results.map((result) => resultText(result, shown)),
+      ...(execution.rankings.length === 0 ? [] : [rankingsText(execution.rankings, shown)]),
+      ...execution.analyses.map((analysis) => analysisText(analysis, shown)),
+      ...execution.juries.map((jury) => juryText(jury, shown)),
+    ];
+  });
   return parts.length === 0 ? 'The run has no answers of panels, ranks, judges or juries so far.\n' : parts.join('\n');
+}
+
+/** What the text of an execution needs. */
+interface Shown extends DeliberationStory {
+  readonly execution: Execution;
+  readonly style: Styler;
 }
 
 /** The answers of each execution of a panel: another begins when the node changes or a member answers again. */
@@ -44,26 +62,50 @@ const STATUS_STYLES: Readonly<Record<MemberAnswer['status'], Style>> = {
   discarded: 'yellow',
 };
 
-function answersText(panel: readonly MemberAnswer[], style: Styler): string {
+function answersText(panel: readonly MemberAnswer[], { nodeLabel, memberLabel, style }: Shown): string {
   const blocks = panel.map(({ member, label, model, text, status, error }) => {
-    const name = label === member ? inOneLine(member) : `${inOneLine(label)} (${inOneLine(member)})`;
+    const known = memberLabel(member);
+    const name = inOneLine(known === member && label !== member ? `${label} (${member})` : known);
     const head = `  ${style('cyan', name)}  ${style(STATUS_STYLES[status], status)}  ${modelText(model)}`;
     if (status === 'discarded') return [head, '    It had not answered when the panel closed.'];
     return [head, indented(text ?? error ?? '')];
   });
-  return lines([heading(`Answers of panel ${panel[0]?.node ?? ''}`, style), ...blocks.flat()]);
+  return lines([heading(`Answers of panel ${nodeLabel(panel[0]?.node ?? '')}`, style), ...blocks.flat()]);
 }
 
-function resultText({ node, points, agreement }: RankingResult, style: Styler): string {
-  const wide = Math.max(6, ...points.map(({ member }) => [...inOneLine(member)].length));
+function resultText({ node, points, agreement }: RankingResult, shown: Shown): string {
+  const { nodeLabel, memberLabel, execution, style } = shown;
+  const wide = Math.max(6, ...points.map(({ member }) => [...inOneLine(memberLabel(member))].length));
   const row = (rank: string, member: string, given: string): string =>
     `  ${rank.padStart(4)}  ${inOneLine(member).padEnd(wide)}  ${given.padStart(6)}`;
   return lines([
-    heading(`Ranking by ${node}`, style),
+    heading(`Ranking by ${nodeLabel(node)}`, style),
     row('rank', 'answer', 'points'),
-    ...points.map(({ member, points: given, rank }) => row(String(rank), member, rounded(given))),
+    ...points.map(({ member, points: given, rank }) => row(String(rank), memberLabel(member), rounded(given))),
     `  Agreement: ${rankAgreementText(agreement)}`,
+    ...keptText(execution, memberLabel),
+    ...withoutResult(shown),
   ]);
+}
+
+/** The answers that later nodes see, if the rank has left some out. */
+function keptText({ closed }: Execution, memberLabel: DeliberationStory['memberLabel']): readonly string[] {
+  const result = closed?.result ?? null;
+  if (result === null || !('kept' in result) || result.kept.length === result.points.length) return [];
+  return [`  Kept for later nodes: ${result.kept.map((member) => inOneLine(memberLabel(member))).join(', ')}`];
+}
+
+/** The reviewers of a rank or the members of a jury without a result, with the reason. */
+function withoutResult({ execution: { closed }, failures, memberLabel, style }: Shown): readonly string[] {
+  if (closed === null) return [];
+  const failed = closed.failed.flatMap((member) => {
+    const why = failures.get(failureKey(closed.panelStep, member)) ?? '';
+    return [`  ${style('cyan', inOneLine(memberLabel(member)))}  ${style('red', 'failed')}`, indented(why)];
+  });
+  const late = closed.discarded.map(
+    (member) => `  ${style('cyan', inOneLine(memberLabel(member)))}  ${style('yellow', 'discarded')}`,
+  );
+  return [...failed, ...late];
 }
 
 const RANK_REASONS: Readonly<Record<NonNullable<RankAgreement['reason']>, string>> = {
@@ -78,24 +120,32 @@ function rankAgreementText({ kendall_w: value, reviewers, reason }: RankAgreemen
   return `${rounded(value)} among ${reviewers} reviewers (Kendall's W). ${range}`;
 }
 
-function rankingsText(rankings: readonly ReviewerRanking[], style: Styler): string {
-  const entries = rankings.flatMap(({ node, reviewer, model, ranking, comment }) => {
-    const best = ranking.map(inOneLine).join(', ');
-    const head = `  ${style('cyan', inOneLine(reviewer))} in ${inOneLine(node)}, ${modelText(model)}: ${best}`;
-    return [head, ...(comment === '' ? [] : [indented(comment)])];
+function rankingsText(rankings: readonly ReviewerRanking[], { nodeLabel, memberLabel, style }: Shown): string {
+  const entries = rankings.flatMap(({ node, reviewer, model, order_shown: order, ranking, comment }) => {
+    const best = ranking.map((member) => inOneLine(memberLabel(member))).join(', ');
+    const name = style('cyan', inOneLine(memberLabel(reviewer)));
+    const head = `  ${name} in ${inOneLine(nodeLabel(node))}, ${modelText(model)}: ${best}`;
+    return [head, ...(comment === '' ? [] : [indented(comment), `    (${keyText(order, memberLabel)})`])];
   });
   return lines([heading('Rankings of the reviewers, best first', style), ...entries]);
 }
 
-function analysisText({ node, model, order_shown: order, analysis }: JudgedAnalysis, style: Styler): string {
-  const shown = order.map((member, index) => `${'ABCDEFGH'.charAt(index)} is ${inOneLine(member)}`).join(', ');
+/** Whose answers the letters of a reader stand for. */
+function keyText(order: readonly string[], memberLabel: DeliberationStory['memberLabel']): string {
+  return order.map((member, index) => `${letterAt(index)} is ${inOneLine(memberLabel(member))}`).join(', ');
+}
+
+function analysisText(
+  { node, model, order_shown: order, analysis }: JudgedAnalysis,
+  { nodeLabel, memberLabel, style }: Shown,
+): string {
   const lists = listsOf(analysis).map(([name, items]) => [
     `  ${style('bold', name)}`,
     ...(items.length === 0 ? ['    none'] : items.map((item) => `    - ${inOneLine(item)}`)),
   ]);
   return lines([
-    heading(`Analysis by judge ${node}`, style),
-    `  ${modelText(model)}; response ${shown}`,
+    heading(`Analysis by judge ${nodeLabel(node)}`, style),
+    `  ${modelText(model)}; response ${keyText(order, memberLabel)}`,
     ...lists.flat(),
   ]);
 }
@@ -121,14 +171,16 @@ const AGGREGATES: Readonly<Record<JuryRecord['aggregate'], string>> = {
   mean: 'the mean of the scores',
 };
 
-function juryText({ node, scores, aggregate, score, agreement }: JuryRecord, style: Styler): string {
+function juryText({ node, scores, aggregate, score, agreement }: JuryRecord, shown: Shown): string {
+  const { nodeLabel, memberLabel, style } = shown;
   const entries = scores.flatMap(({ member, model, score: given, feedback }) => [
-    `  ${style('cyan', inOneLine(member))}  ${style('bold', String(given))}  ${modelText(model)}`,
+    `  ${style('cyan', inOneLine(memberLabel(member)))}  ${style('bold', String(given))}  ${modelText(model)}`,
     ...(feedback === '' ? [] : [indented(feedback)]),
   ]);
   return lines([
-    heading(`Scores of jury ${node}`, style),
+    heading(`Scores of jury ${nodeLabel(node)}`, style),
     ...entries,
+    ...withoutResult(shown),
     score === null ? '  The jury has not closed.' : `  Score: ${rounded(score)}, ${AGGREGATES[aggregate]}`,
     ...(agreement === null ? [] : [`  Agreement: ${juryAgreementText(agreement)}`]),
   ]);

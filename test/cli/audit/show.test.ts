@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { join } from 'node:path';
 import { eventLine } from '../../../src/cli/terminal/event-line.js';
 import { deliberationText } from '../../../src/cli/terminal/deliberation-text.js';
+import type { RunEvent } from '../../../src/run/events.js';
 import type { DeliberationRecord } from '../../../src/generated/schemas.js';
 import type { CouncilBench } from '../../support/council-command.js';
 import { councilBench } from '../../support/council-command.js';
@@ -53,9 +54,9 @@ describe('council show', () => {
     const { stdout } = shown;
     expect(stdout)
       .to.match(/^Answers of panel panel$/m)
-      .and.match(/^ {2}The ash \(ash\) {2}answered {2}offline/m);
+      .and.match(/^ {2}The ash {2}answered {2}offline/m);
     expect(stdout)
-      .to.match(/^ {2}rank {2}answer {2}points$/m)
+      .to.match(/^ {2}rank {2}answer {3}points$/m)
       .and.match(/^ {2}Agreement: .* among 3 reviewers/m);
     expect(stdout)
       .to.match(/^Analysis by judge judge$/m)
@@ -73,12 +74,12 @@ describe('council show', () => {
 
   it('says what agreement means, and why it is not defined', () => {
     const none: DeliberationRecord = { answers: [], rankings: [], results: [], analyses: [], juries: [] };
-    expect(deliberationText(none, plain)).to.equal(
+    expect(deliberationText(none, [], plain)).to.equal(
       'The run has no answers of panels, ranks, judges or juries so far.\n',
     );
     const rank = (kendall: number | null, reason: 'few_reviewers' | 'few_answers' | 'unbalanced' | null): string => {
       const agreement = { kendall_w: kendall, reviewers: 3, reason };
-      return deliberationText({ ...none, results: [{ node: 'rank', points: [], agreement }] }, plain);
+      return deliberationText({ ...none, results: [{ node: 'rank', points: [], agreement }] }, [], plain);
     };
     expect(rank(0.75, null)).to.include("0.75 among 3 reviewers (Kendall's W). From 0, no common order, to 1");
     expect(rank(null, 'few_reviewers')).to.include('not defined: it needs at least 3 reviewers.');
@@ -88,12 +89,81 @@ describe('council show', () => {
       const agreement = { alpha, spread: 2.5, members: 2, reason };
       const scores = [{ member: 'ash', model: MODEL, score: 7, feedback: 'Good' }];
       const record = { node: 'jury', scores, aggregate: 'median' as const, score: 7, agreement };
-      return deliberationText({ ...none, juries: [record] }, plain);
+      return deliberationText({ ...none, juries: [record] }, [], plain);
     };
     expect(jury(-0.1, null)).to.include('differ by 2.5.').and.include('is -0.1: 1 means equal scores in each round');
     expect(jury(null, 'one_round')).to.include('not defined: it needs two rounds');
     expect(jury(null, 'no_variation')).to.include('not defined: all scores are equal');
     expect(jury(null, 'one_rater')).to.include('not defined: it needs two scores in a round');
+  });
+
+  it('shows what happened in its order, by labels, with kept answers, failed reviewers and a key to letters', () => {
+    const members = [
+      { id: 'a', label: 'Ash' },
+      { id: 'b', label: 'Elm' },
+    ];
+    const nodes = [
+      { id: 'p', label: 'Minds', role: 'panel', members },
+      { id: 'r', label: 'Review', role: 'rank' },
+      { id: 'j', label: 'Compare', role: 'judge' },
+    ];
+    const closed = { discarded: [], route: { next: [], reason: '' } };
+    const analysis = { consensus: [], contradictions: [], partial_coverage: [], unique_insights: [], blind_spots: [] };
+    const points = [
+      { member: 'b', points: 1, rank: 1 },
+      { member: 'a', points: 0, rank: 2 },
+    ];
+    const agreement = { kendall_w: null, reviewers: 1, reason: 'few_reviewers' as const };
+    const asked = { model: MODEL, order_shown: ['b', 'a'] };
+    const answer = (member: string, text: string) => ({
+      ...{ node: 'p', member, label: member, model: MODEL, text, status: 'answered' as const, error: null },
+    });
+    const failed = { member: 'b', panelStep: 3, step: 4, final: true, message: 'No such model' };
+    const recorded = [
+      { type: 'RunRequested', data: { graph: { nodes } } },
+      {
+        type: 'PanelClosed',
+        data: { ...closed, node: 'p', panelStep: 1, answered: ['a', 'b'], failed: [], result: null },
+      },
+      { type: 'NodeCompleted', data: { node: 'j', step: 3, output: { analysis } } },
+      { type: 'NodeFailed', data: { node: 'r', ...failed } },
+      {
+        type: 'PanelClosed',
+        data: {
+          ...closed,
+          node: 'r',
+          panelStep: 3,
+          answered: ['a'],
+          failed: ['b'],
+          result: { points, kept: ['b'], agreement },
+        },
+      },
+      {
+        type: 'PanelClosed',
+        data: { ...closed, node: 'p', panelStep: 5, answered: ['a', 'b'], failed: [], result: null },
+      },
+    ];
+    const events = JSON.parse(JSON.stringify(recorded)) as readonly RunEvent[];
+    const text = deliberationText(
+      {
+        answers: [answer('a', 'One'), answer('b', 'Two'), answer('a', 'Three'), answer('b', 'Four')],
+        rankings: [{ node: 'r', reviewer: 'a', ...asked, ranking: ['b', 'a'], comment: 'A is best.' }],
+        results: [{ node: 'r', points, agreement }],
+        analyses: [{ node: 'j', ...asked, analysis }],
+        juries: [],
+      },
+      events,
+      plain,
+    );
+    expect(text.split('\n').filter((line) => /^\S/.test(line))).to.deep.equal([
+      ...['Answers of panel Minds', 'Analysis by judge Compare', 'Ranking by Review'],
+      ...['Rankings of the reviewers, best first', 'Answers of panel Minds'],
+    ]);
+    expect(text.split('\n')).to.include.members([
+      ...['  Ash  answered  openai/oak', '  Kept for later nodes: Elm', '  Elm  failed', '    No such model'],
+      ...['  Ash in Review, openai/oak: Elm, Ash', '    A is best.', '    (A is Elm, B is Ash)'],
+      '  openai/oak; response A is Elm, B is Ash',
+    ]);
   });
 
   it('shows members that failed or were too late, and no character that controls a terminal', () => {
@@ -107,6 +177,7 @@ describe('council show', () => {
           { ...answer, status: 'answered', text: 'Another\nround \u202e' },
         ],
       },
+      [],
       plain,
     );
     expect(text).to.equal(
