@@ -4,7 +4,7 @@ import type { RunEvent } from '../../src/client/client.js';
 import { CouncilClient } from '../../src/client/client.js';
 import type { LanguageModel } from '../../src/models/port.js';
 import { appendRecord, longRun } from '../support/console-records.js';
-import { IS_SOAK, describeInBrowser } from '../support/console-browser.js';
+import { IS_SOAK, describeInBrowser, faultsIn } from '../support/console-browser.js';
 import { RUN_ID } from '../support/given.js';
 import { corruptRecord } from '../support/god-run.js';
 import type { RunningService } from '../support/running-service.js';
@@ -132,6 +132,46 @@ describeInBrowser('The page of a run', (browser) => {
     const [approved, modified] = events.filter(({ type }) => type === 'GateDecided').map(({ data }) => data);
     expect(approved).to.include({ action: 'approve', comment: 'Go on' });
     expect(modified).to.deep.include({ action: 'modify', modifiedState: { current_draft: 'My own sea' } });
+  });
+
+  it('opens the set-up of each member of the graph, whether it has run or not', async () => {
+    const blueprint = await council.blueprints.create({
+      name: 'Panel',
+      nodes: [
+        {
+          ...{ id: 'panel', label: 'The panel', type: 'panel', systemPrompt: 'Answer on your own.', quorum: 2 },
+          members: [{ label: 'North', model: 'sea/large', systemPrompt: 'Look north.' }, 'sea/small'],
+        },
+        {
+          ...{ id: 'chair', label: 'The chair', systemPrompt: 'Bring the answers together.', temperature: 0.3 },
+          ...{ tools: { pdfReader: true }, maxAttempts: 7, timeoutMs: 90_000 },
+        },
+      ],
+      edges: [{ source: 'panel', target: 'chair' }],
+    });
+    const run = await council.runs.start({ topic: 'The sea', blueprint, godMode: true });
+    await runWhen(service.context, run.id, ({ phase }) => phase.status === 'paused');
+    const page = await browser.open(urlOf(run.id, '?tab=graph'));
+    const node = (label: string) => page.getByRole('group', { name: 'Council' }).getByRole('button', { name: label });
+    await node('The chair').click();
+    const chair = page.getByRole('region', { name: 'Set-up of The chair' });
+    for (const text of ['agent', 'the model of the service', 'PDF reader', '0.3', '1 min 30 s', '7'])
+      await chair.getByText(text, { exact: true }).first().waitFor();
+    await chair.getByText('System prompt').click();
+    await chair.locator('pre', { hasText: 'Bring the answers together.' }).waitFor();
+    await node('The panel').click();
+    const panel = page.getByRole('region', { name: 'Set-up of The panel' });
+    for (const text of ['panel', '2 of 2', 'North', 'sea/large', 'sea/small'])
+      await panel.getByText(text, { exact: true }).first().waitFor();
+    expect(await chair.count()).to.equal(0);
+    await page.getByRole('button', { name: 'Approve' }).click();
+    await page.getByRole('heading', { name: 'before The chair' }).waitFor();
+    await node('The panel').click();
+    await page.getByText('Set-up of The panel').click();
+    await panel.getByText('2 of 2').waitFor();
+    await page.reload();
+    await page.getByText('Set-up of The panel').waitFor();
+    expect(await faultsIn(page)).to.deep.equal([]);
   });
 
   it('shows that another user has already decided the pause', async () => {

@@ -42,7 +42,11 @@ const PICTURES: readonly Picture[] = [
   { name: 'run-missing', path: () => 'runs/00000000-0000-4000-8000-000000000000' },
   { name: 'compare', path: ({ runs }) => `compare?a=${runs.guided}&b=${runs.fork}` },
   { name: 'inbox', path: () => 'inbox' },
+  { name: 'inbox-prompt', path: () => 'inbox', act: (page) => page.getByText(/^Prompt that is sent/).click() },
+  { name: 'inbox-edit', path: () => 'inbox', act: (page) => page.getByRole('button', { name: 'Edit' }).click() },
+  { name: 'inbox-undo', path: ({ runs }) => `inbox?run=${runs.paused}`, act: approveIt },
   { name: 'inbox-empty', path: () => 'inbox', at: 'new' },
+  { name: 'run-setup', path: ({ runs }) => `runs/${runs.paused}?tab=graph&node=editor` },
   { name: 'blueprints', path: () => 'blueprints' },
   { name: 'blueprints-empty', path: () => 'blueprints', at: 'new' },
   { name: 'blueprint', path: ({ blueprint }) => `blueprints/${blueprint}` },
@@ -52,6 +56,12 @@ const PICTURES: readonly Picture[] = [
   { name: 'documents-search', path: () => 'documents?q=what does a sauna cost' },
   { name: 'document', path: ({ document }) => `documents/${document}?page=2&chunk=1` },
 ];
+
+/** Approves the selected run; the picture is taken before the decision is sent. */
+async function approveIt(page: Page): Promise<void> {
+  await page.getByRole('button', { name: 'Approve' }).click();
+  await page.getByRole('button', { name: 'Undo' }).waitFor();
+}
 
 /** The draft of the live run, in pieces. */
 async function writeOn(page: Page, town: LivedInService): Promise<void> {

@@ -48,8 +48,6 @@ interface ViewProps {
 
 function CouncilGraph({ store, camera, layoutGraph }: ViewProps) {
   const { nodes, edges } = store.graph.value ?? { nodes: [], edges: [] };
-  const selected = store.selectedStep.value;
-  const { node = null } = store.trace.value?.executions.find(({ step }) => step === selected) ?? {};
   return (
     <Graph
       name="Council"
@@ -57,8 +55,8 @@ function CouncilGraph({ store, camera, layoutGraph }: ViewProps) {
       nodes={nodes.map(nodeShown)}
       edges={edges.map((edge) => ({ ...edge, label: edge.condition }))}
       current={currentNode(nodes.map(nodeShown))}
-      selectedNode={node}
-      onSelectNode={(id) => store.select(nodes.find((each) => each.id === id)?.lastStep ?? null)}
+      selectedNode={store.selectedNode.value?.id ?? null}
+      onSelectNode={(id) => store.selectNode(id, nodes.find((each) => each.id === id)?.lastStep ?? null)}
     />
   );
 }

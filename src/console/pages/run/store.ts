@@ -168,6 +168,14 @@ export class RunStore {
   readonly selectedStep = computed(() => this.#numberIn('step'));
   /** The selected member of that step, or null. */
   readonly selectedMember = computed(() => this.#place.query.value.get('member'));
+  /** The set-up of the selected node: one chosen in the graph, run or not, or that of the selected step. */
+  readonly selectedNode: ReadonlySignal<GraphNode | null> = computed(() => {
+    const step = this.selectedStep.value;
+    const ran = this.fullTrace.value?.executions.find((each) => each.step === step)?.node;
+    const id = this.#place.query.value.get('node') ?? ran ?? null;
+    const plan = this.record.stateAt(this.head.value)?.plan;
+    return id !== null && plan?.hasNode(id) === true ? plan.node(id) : null;
+  });
   /** The event to compare the draft with, or null for the previous draft. */
   readonly comparedWith = computed(() => this.#numberIn('with'));
 
@@ -227,7 +235,12 @@ export class RunStore {
   /** Selects a step, or none with null, and one of its members. Views without steps make room for the list of steps. */
   select(step: number | null, member: string | null = null): void {
     const { value: tab } = this.tab;
-    this.#place.setQuery({ step, member, tab: step === null || STEP_TABS.includes(tab) ? tab : 'step' });
+    this.#place.setQuery({ step, member, node: null, tab: step === null || STEP_TABS.includes(tab) ? tab : 'step' });
+  }
+
+  /** Selects a node of the graph with its last step, or none with null. @param step or null if it has not run */
+  selectNode(node: string | null, step: number | null): void {
+    this.#place.setQuery({ node, step, member: null, tab: this.tab.value });
   }
 
   /** Compares the draft with that of another event, or with the previous draft for null. */

@@ -1,6 +1,7 @@
 /** The trace of a run: how it came about. Loads with the first of these views or of the selected steps. */
 import type { ComponentType } from 'preact';
 import { Events, RawEvent, State } from './snapshot.js';
+import { MemberSetup } from '../../ui/member-setup.js';
 import { StepDetails } from './step-details.js';
 import { Steps } from './steps.js';
 import type { RunStore } from './store.js';
@@ -37,12 +38,19 @@ function StepsWithStep({ store }: ViewProps) {
   );
 }
 
-/** The details of the selected step, if there is one. */
+/** The details of the selected step, and the set-up of its member; the set-up alone for a member that has not run. */
 export function SelectedStep({ store }: ViewProps) {
-  if (store.selectedStep.value === null) return null;
+  const [step, node] = [store.selectedStep.value, store.selectedNode.value];
+  if (step === null && node === null) return null;
   return (
     <div class="card">
-      <StepDetails store={store} />
+      {step !== null && <StepDetails store={store} />}
+      {node !== null && (
+        <details key={node.id} class="set-up" open={step === null}>
+          <summary>Set-up of {node.label}</summary>
+          <MemberSetup node={node} />
+        </details>
+      )}
     </div>
   );
 }

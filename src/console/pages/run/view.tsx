@@ -105,7 +105,7 @@ function ResultView({ tab, store }: ChosenProps<Exclude<ResultTab, 'draft'>>) {
 /** Its drawing does not load later, so that a page with a graph, a step and a draft loads at most what it may. */
 function GraphView({ store }: Pick<RunViewProps, 'store'>) {
   const loaded = useChunk(trace);
-  const isStepShown = store.selectedStep.value !== null;
+  const isStepShown = store.selectedStep.value !== null || store.selectedNode.value !== null;
   return (
     <div class={isStepShown ? 'beside' : undefined}>
       <RunGraph store={store} />
