@@ -127,7 +127,7 @@ export { isTerminal } from './run-events.js';
 export type { EventsOptions, RunEvent, RunEventStream } from './run-events.js';
 export type { LiveMessage } from './tokens.js';
 export type { ClientSocket, WebSocketClass } from './web-socket.js';
-export type { RunFilters, StartOptions, TryOptions } from './runs.js';
+export type { EstimateOptions, ExportOptions, RunFilters, StartOptions, TryOptions } from './runs.js';
 export type { Pages } from './pages.js';
 export type { ApprovalChange, ApprovalFilters, ApprovalListOptions, WatchOptions } from './approvals.js';
 export type { ChangeOptions, TaggedBlueprint, VersionsOptions } from './blueprints.js';
@@ -154,6 +154,7 @@ export type {
   ChartConfig,
   ChartState,
   Document,
+  Estimate,
   FieldError,
   FoldedRun,
   ForkPlan,
@@ -173,6 +174,7 @@ export type {
   NumberedChunk,
   Overview,
   Readiness,
+  RunCounts,
   RunResult,
   RunStart,
   RunUsage,

@@ -3,13 +3,15 @@ import type {
   Budget,
   Blueprint,
   BlueprintCreate,
+  Estimate,
   HistoryQuery,
   HistoryRecord,
+  RunCounts,
   RunRequest,
   RunStart,
 } from '../generated/schemas.js';
 import type { Api, CallOptions } from './http.js';
-import { pathOf } from './http.js';
+import { bytesOf, pathOf } from './http.js';
 import type { Pages } from './pages.js';
 import { pagesOf } from './pages.js';
 import { Run } from './run.js';
@@ -39,6 +41,10 @@ export interface RunFilters extends CallOptions {
   readonly status?: HistoryQuery['status'] | undefined;
   /** Id of the blueprint. */
   readonly blueprint?: string | undefined;
+  /** Only runs of the built-in council. */
+  readonly builtIn?: true | undefined;
+  /** Only runs that try a council that is not saved, or only others. */
+  readonly trial?: boolean | undefined;
   /** Name of the key that started the run. */
   readonly actor?: string | undefined;
   /** Earliest creation; as text a time in ISO 8601, or a day in UTC. */
@@ -55,6 +61,18 @@ export interface RunFilters extends CallOptions {
   readonly sort?: HistoryQuery['sort'] | undefined;
   /** Runs per page. Default: that of the service. */
   readonly limit?: number | undefined;
+}
+
+export interface ExportOptions extends Omit<RunFilters, 'limit'> {
+  /** A table, or lines of JSON. Default: `csv`. */
+  readonly format?: 'csv' | 'ndjson' | undefined;
+  /** At most 200 ids; the filters then have no effect. */
+  readonly ids?: readonly string[] | undefined;
+}
+
+export interface EstimateOptions extends CallOptions {
+  /** Id of a saved blueprint. Default: the built-in council. */
+  readonly blueprint?: string | undefined;
 }
 
 export class Runs {
@@ -115,6 +133,22 @@ export class Runs {
     const { headers } = await this.#api.reply({ path: pathOf('runs'), query, signal: filters.signal });
     return Number(headers.get('Total-Count'));
   }
+
+  /** Numbers of runs that pass the filters, by status. */
+  counts(filters: Omit<RunFilters, 'limit' | 'sort' | 'status'> = {}): Promise<RunCounts> {
+    return this.#api.json({ path: pathOf('runs', 'counts'), query: queryOf(filters), signal: filters.signal });
+  }
+
+  /** The runs with these ids, or all that pass the filters, as the bytes of a file. Sent once. */
+  async export({ format, ids, ...filters }: ExportOptions = {}): Promise<Uint8Array> {
+    const query = { format, ids, ...queryOf(filters) };
+    return await bytesOf(await this.#api.open({ path: pathOf('runs', 'export'), query, signal: filters.signal }));
+  }
+
+  /** What the last completed runs of a saved council, or of the built-in one, have used. */
+  estimate({ blueprint, signal }: EstimateOptions = {}): Promise<Estimate> {
+    return this.#api.json({ path: pathOf('estimate'), query: { blueprint_id: blueprint }, signal });
+  }
 }
 
 function requestOf({ topic, godMode, budget }: Pick<StartOptions, 'topic' | 'godMode' | 'budget'>): RunRequest {
@@ -125,7 +159,7 @@ function requestOf({ topic, godMode, budget }: Pick<StartOptions, 'topic' | 'god
   };
 }
 
-function queryOf({ status, blueprint, actor, from, to, q, minScore, maxScore, parent, sort, limit }: RunFilters) {
-  const score = { min_score: minScore, max_score: maxScore };
-  return { status, blueprint_id: blueprint, actor, from, to, q, ...score, parent, sort, limit };
+function queryOf({ blueprint, builtIn, minScore, maxScore, signal: _, ...same }: RunFilters) {
+  const renamed = { blueprint_id: blueprint, built_in: builtIn, min_score: minScore, max_score: maxScore };
+  return { ...same, ...renamed };
 }

@@ -1,11 +1,16 @@
 /** The query of a list of runs: filter, order and page. */
 import type { RunStatus } from '../run/state.js';
 import type { Page, RunSummary } from './run-summary.js';
+import { durationOf } from './run-summary.js';
 
 /** A run must pass all given fields. */
 export interface RunFilter {
   readonly status?: RunStatus | undefined;
   readonly blueprintId?: string | undefined;
+  /** Only runs of the built-in council. */
+  readonly isBuiltIn?: true | undefined;
+  /** Only runs that try a council that is not saved, or only others. */
+  readonly isTrial?: boolean | undefined;
   /** Name of the key that started the run. */
   readonly actor?: string | undefined;
   /** Id of the run that the run was forked from. */
@@ -22,14 +27,17 @@ export interface RunFilter {
   readonly q?: string | undefined;
 }
 
-/** Runs without a score come last in both orders. `waiting` lists paused runs first, the longest wait first. */
-export const RUN_SORTS = ['-created_at', 'created_at', '-score', 'score', 'waiting'] as const;
+/** Runs without a value come last in both directions. `waiting` lists paused runs first, the longest wait first. */
+export const RUN_SORTS = [
+  ...(['-created_at', 'created_at', '-score', 'score', '-cost', 'cost'] as const),
+  ...(['-duration', 'duration', '-iterations', 'iterations', 'waiting'] as const),
+] as const;
 
 export type RunSort = (typeof RUN_SORTS)[number];
 
 /**
- * The place of a run in an order. Ties are sorted newest first, but oldest first for `created_at` and `score`, and then
- * by id.
+ * The place of a run in an order. Ties are sorted in the direction of the order by the time of the start, for
+ * `waiting` newest first, and then by id.
  */
 export interface RunPlace {
   /** The value by which the order sorts, or null if the run has none. The time of the start is a separate field. */
@@ -50,16 +58,25 @@ export function placeOf(run: RunSummary, sort: RunSort): RunPlace {
   return { value: valueOf(run, sort), createdAt: run.createdAt, id: run.id };
 }
 
-function valueOf({ criticScore, waitingSince }: RunSummary, sort: RunSort): RunPlace['value'] {
+function valueOf(run: RunSummary, sort: RunSort): RunPlace['value'] {
   switch (sort) {
     case '-created_at':
     case 'created_at':
       return null;
     case '-score':
     case 'score':
-      return criticScore;
+      return run.criticScore;
+    case '-cost':
+    case 'cost':
+      return run.usage?.costUsd ?? null;
+    case '-duration':
+    case 'duration':
+      return durationOf(run);
+    case '-iterations':
+    case 'iterations':
+      return run.iterationCount;
     case 'waiting':
-      return waitingSince;
+      return run.waitingSince;
     default:
       return sort satisfies never;
   }

@@ -171,6 +171,17 @@ export function summaryOf(run: RunState): RunSummary {
   };
 }
 
+/** From the start to the end in milliseconds, or null if the run has not ended. */
+export function durationOf({ createdAt, completedAt }: RunSummary): number | null {
+  return completedAt === null ? null : Date.parse(completedAt) - Date.parse(createdAt);
+}
+
+/** The same without its waits for humans. */
+export function workedMsOf(run: RunSummary): number | null {
+  const durationMs = durationOf(run);
+  return durationMs === null ? null : Math.max(0, durationMs - (run.waitedMs ?? 0));
+}
+
 function failureIn(run: RunState): Pick<RunSummary, 'error' | 'failureKind'> {
   const failure = failureOf(run);
   return { error: failure?.error ?? null, failureKind: failure?.kind ?? null };

@@ -51,7 +51,7 @@ describe('A row of the list of runs', () => {
     const record: HistoryRecord = {
       ...{ id: 'run', blueprint_id: null, actor: null, input_topic: 'The sea', status: 'running' },
       ...{ execution_mode: 'auto-pilot', final_draft: null, critic_score: null, iteration_count: null, error: null },
-      ...{ created_at: ROW.createdAt, completed_at: null, duration_ms: null, waited_ms: 0, usage: null },
+      ...{ created_at: ROW.createdAt, completed_at: null, duration_ms: null, waited_ms: 0, usage: null, trial: false },
     };
     expect(rowOf(record)).to.include({ inputTokens: null, outputTokens: null, costUsd: null });
     const usage = {

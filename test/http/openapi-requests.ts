@@ -91,6 +91,9 @@ async function readRun(client: Client, run_id: string): Promise<void> {
   await client.GET('/api/runs/{run_id}/verify', { params });
   await client.GET('/api/runs/{run_id}/genealogy', { params: { ...params, query: { format: 'json' } } });
   await client.GET('/api/runs/{run_id}/deliberation', { params });
+  await client.GET('/api/estimate', { params: { query: { blueprint_id: 'x' } } });
+  await client.GET('/api/runs/counts', { params: { query: { trial: '0' } } });
+  await client.GET('/api/runs/export', { params: { query: { format: 'ndjson', ids: 'x' } }, parseAs: 'text' });
   await client.GET('/api/overview', { params: { query: { from: '2026-11-01', to: '2026-11-27' } } });
   await client.GET('/api/runs/{run_id}/next', { params });
   await client.GET('/api/runs/{run_id}/draft', { params: { ...params, query: { format: 'md' } }, parseAs: 'text' });

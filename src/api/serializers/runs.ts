@@ -169,6 +169,7 @@ export function historyRecord(run: RunSummary): HistoryRecord {
     duration_ms: run.completedAt === null ? null : Date.parse(run.completedAt) - Date.parse(run.createdAt),
     waited_ms: run.waitedMs,
     usage: run.usage === null ? null : runUsage(run.usage),
+    trial: run.isTrial,
   };
 }
 

@@ -1,20 +1,21 @@
 /** The history: runs as a list, and single records. */
-import { brokenRules } from '../../api/problems.js';
 import { historyRecord } from '../../api/serializers/runs.js';
-import type { FieldError, HistoryQuery } from '../../generated/schemas.js';
-import type { RunFilter, RunListQuery, RunPlace, RunSort } from '../../projections/run-list.js';
+import type { HistoryRecord } from '../../generated/schemas.js';
+import { excerptsOf } from '../../projections/excerpts.js';
+import type { RunFilter } from '../../projections/run-list.js';
 import { placeOf } from '../../projections/run-list.js';
 import type { RunSummary } from '../../projections/run-summary.js';
 import { RunUnknown } from '../../run/errors.js';
-import { fieldOf } from '../../system/untrusted.js';
+import type { RunStatus } from '../../run/state.js';
 import { cursorLink, pageOf, queryOf } from '../query.js';
 import type { HttpContext, Route } from '../route.js';
 import { runIdIn } from '../route.js';
-import { NO_TIMESTAMP, timestampIn } from '../timestamp.js';
+import { cursorOf, filterIn, isTrue, placeAt } from './history-query.js';
+import { exportRoute } from './run-export.js';
 
-/** GET /api/runs/ and GET /api/runs/{run_id}. */
+/** GET /api/runs/, GET /api/runs/counts, GET /api/runs/export and GET /api/runs/{run_id}. */
 export function historyRoutes(http: HttpContext): readonly Route[] {
-  return [listRoute(http), recordRoute(http)];
+  return [listRoute(http), countsRoute(http), exportRoute(http), recordRoute(http)];
 }
 
 function listRoute(http: HttpContext): Route {
@@ -36,15 +37,53 @@ function listRoute(http: HttpContext): Route {
     },
     async handle(ctx) {
       const parameters = query.read(ctx);
-      const listed = runListQuery(parameters);
+      const { limit, offset, sort, cursor } = parameters;
+      const filter = filterIn(parameters);
+      const listed = { limit, offset, sort, filter, ...(cursor !== undefined && { after: placeAt(cursor, sort) }) };
       const linkAfter = (last: RunSummary): Readonly<Record<'Link', string>> =>
-        cursorLink(ctx, listed.limit, cursorOf(placeOf(last, listed.sort), listed.sort));
+        cursorLink(ctx, limit, cursorOf(placeOf(last, sort), sort));
       const page = pageOf(ctx, listed, (each) => http.queries.list(each), linkAfter);
-      const isCounted = parameters.count === '1' || parameters.count === 'true';
-      const counted = isCounted ? http.queries.count(listed.filter) : null;
+      const counted = isTrue(parameters.count) ? http.queries.count(filter) : null;
       const [{ items, headers }, count] = await http.withinDeadline(Promise.all([page, counted]));
       const total = count === null ? {} : { 'Total-Count': String(count) };
-      return { status: 200, body: items.map(historyRecord), headers: { ...headers, ...total } };
+      return { status: 200, body: items.map((run) => recordWith(run, filter)), headers: { ...headers, ...total } };
+    },
+  };
+}
+
+/** The record of a run in a list, with the places of the words that the filter searches. */
+function recordWith(run: RunSummary, { q }: RunFilter): HistoryRecord {
+  if (q === undefined) return historyRecord(run);
+  const excerpts = excerptsOf(run, q).map(({ of, parts }) => ({ of, parts: [...parts] }));
+  return { ...historyRecord(run), excerpts };
+}
+
+function countsRoute(http: HttpContext): Route {
+  const query = queryOf(http.schemas, 'run-counts-query.json');
+  return {
+    method: 'GET',
+    path: '/api/runs/counts',
+    isAlsoId: true,
+    access: 'read',
+    name: 'countRuns',
+    summary: 'Counts runs by status',
+    description: 'With the filters of the list, which all may be combined.',
+    tag: 'history',
+    query,
+    success: { status: 200, description: 'The numbers', schema: 'run-counts.json' },
+    async handle(ctx) {
+      const filter = filterIn(query.read(ctx));
+      const count = async (status: RunStatus): Promise<number> => http.queries.count({ ...filter, status });
+      const counting = Promise.all([
+        count('pending'),
+        count('running'),
+        count('paused'),
+        count('completed'),
+        count('failed'),
+      ]);
+      const [pending, running, paused, completed, failed] = await http.withinDeadline(counting);
+      const all = pending + running + paused + completed + failed;
+      return { status: 200, body: { all, pending, running, paused, completed, failed } };
     },
   };
 }
@@ -65,59 +104,4 @@ function recordRoute(http: HttpContext): Route {
       return { status: 200, body: historyRecord(run) };
     },
   };
-}
-
-/** The requested page. @throws {RequestRefused} 422 for an unreadable time or cursor */
-function runListQuery(query: HistoryQuery): RunListQuery & { readonly filter: RunFilter; readonly sort: RunSort } {
-  const { limit, offset, sort } = query;
-  const errors: FieldError[] = [];
-  const read = <T>(name: 'from' | 'to' | 'cursor', reader: (text: string) => T | null): T | undefined => {
-    const text = query[name];
-    const value = text === undefined ? undefined : reader(text);
-    if (value === null) errors.push({ loc: ['query', name], ...UNREADABLE[name] });
-    return value ?? undefined;
-  };
-  const from = read('from', (text) => timestampIn(text, 'first'));
-  const to = read('to', (text) => timestampIn(text, 'last'));
-  const after = read('cursor', (text) => placeIn(text, sort));
-  if (errors.length > 0) throw brokenRules(errors);
-  const { status, blueprint_id: blueprintId, actor, parent, min_score: minScore, max_score: maxScore } = query;
-  // Search forms send empty fields.
-  const q = query.q?.trim() === '' ? undefined : query.q;
-  const filter = { status, blueprintId, actor, parent, from, to, minScore, maxScore, q };
-  return { limit, offset, filter, sort, ...(after !== undefined && { after }) };
-}
-
-const UNREADABLE = {
-  from: NO_TIMESTAMP,
-  to: NO_TIMESTAMP,
-  cursor: { msg: 'Input should be the cursor of a page in the same order', type: 'cursor' },
-};
-
-/** The place after a run in the list, as an opaque text. */
-function cursorOf({ value, createdAt, id }: RunPlace, sort: RunSort): string {
-  return Buffer.from(JSON.stringify([sort, value, createdAt, id])).toString('base64url');
-}
-
-/** The place of a cursor, or null if it is no cursor of this order. */
-function placeIn(cursor: string, sort: RunSort): RunPlace | null {
-  const place: unknown = jsonIn(Buffer.from(cursor, 'base64url').toString());
-  const [ofSort, value, createdAt, id] = [0, 1, 2, 3].map((at) => fieldOf(place, String(at)));
-  if (ofSort !== sort || typeof createdAt !== 'string' || typeof id !== 'string') return null;
-  if (timestampIn(createdAt, 'first') !== createdAt) return null;
-  return isValue(value, sort) ? { value, createdAt, id } : null;
-}
-
-function isValue(value: unknown, sort: RunSort): value is RunPlace['value'] {
-  if (value === null) return true;
-  if (sort === 'waiting') return typeof value === 'string';
-  return typeof value === 'number' && (sort === 'score' || sort === '-score');
-}
-
-function jsonIn(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
 }

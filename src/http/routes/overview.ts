@@ -2,6 +2,8 @@
 import { dollars } from '../../api/serializers/runs.js';
 import { brokenRules } from '../../api/problems.js';
 import type {
+  Estimate,
+  EstimateFigure,
   FieldError,
   Overview,
   OverviewDuration,
@@ -11,6 +13,8 @@ import type {
 } from '../../generated/schemas.js';
 import type { DurationRow, OverviewRows, ScoreRow, UsageRow } from '../../projections/overview.js';
 import { durationAt } from '../../projections/overview.js';
+import type { RunSummary } from '../../projections/run-summary.js';
+import { workedMsOf } from '../../projections/run-summary.js';
 import { queryOf } from '../query.js';
 import type { HttpContext, Route } from '../route.js';
 import { NO_TIMESTAMP, timestampIn } from '../timestamp.js';
@@ -22,10 +26,11 @@ const DEFAULT_DAYS = 30;
 /** The ends of the ages of waits, in milliseconds. */
 const AGES_MS = [3_600_000, DAY_MS, 7 * DAY_MS];
 
-/** GET /api/overview. */
+/** GET /api/overview and GET /api/estimate. */
 export function overviewRoutes(http: HttpContext): readonly Route[] {
   const query = queryOf(http.schemas, 'overview-query.json');
   return [
+    estimateRoute(http),
     {
       method: 'GET',
       path: '/api/overview',
@@ -147,4 +152,48 @@ function agesIn({ runs, before }: OverviewRows['waiting']): Overview['waiting'][
     below_ms: below,
     runs: (longerThan[at] ?? 0) - (longerThan[at + 1] ?? 0),
   }));
+}
+
+/** The runs that an estimate reads. */
+const ESTIMATED_RUNS = 100;
+
+function estimateRoute(http: HttpContext): Route {
+  const query = queryOf(http.schemas, 'estimate-query.json');
+  return {
+    method: 'GET',
+    path: '/api/estimate',
+    access: 'read',
+    name: 'getEstimate',
+    summary: 'Returns what the last completed runs of a council have used, to estimate the next one',
+    tag: 'history',
+    query,
+    success: { status: 200, description: 'The figures; all null without such a run', schema: 'estimate.json' },
+    async handle(ctx) {
+      const { blueprint_id: blueprintId } = query.read(ctx);
+      const council = blueprintId === undefined ? { isBuiltIn: true as const } : { blueprintId };
+      const filter = { ...council, status: 'completed' as const };
+      const runs = await http.withinDeadline(http.queries.list({ filter, limit: ESTIMATED_RUNS, offset: 0 }));
+      return { status: 200, body: estimateOf(blueprintId ?? null, runs) };
+    },
+  };
+}
+
+function estimateOf(blueprintId: string | null, runs: readonly RunSummary[]): Estimate {
+  const figure = (of: (run: RunSummary) => number | null): EstimateFigure => {
+    const values = runs.flatMap((run) => of(run) ?? []).sort((one, other) => one - other);
+    const at = (share: number): number | null => values[Math.max(1, Math.ceil(share * values.length)) - 1] ?? null;
+    return { median: at(0.5), p95: at(0.95) };
+  };
+  return {
+    blueprint_id: blueprintId,
+    runs: runs.length,
+    cost_usd: figure(({ usage }) => (usage?.pricedCalls === usage?.calls ? dollars(usage?.costUsd ?? null) : null)),
+    tokens: figure(({ usage }) => (usage?.toldCalls === usage?.calls ? tokensIn(usage) : null)),
+    duration_ms: figure(workedMsOf),
+  };
+}
+
+function tokensIn(usage: RunSummary['usage']): number | null {
+  const { inputTokens = null, outputTokens = null } = usage ?? {};
+  return inputTokens === null || outputTokens === null ? null : inputTokens + outputTokens;
 }

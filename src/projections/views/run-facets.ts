@@ -5,6 +5,7 @@
 import type { DatabaseSyncInstance } from '@photostructure/sqlite';
 import { indexTermsOf } from '../../embeddings/words.js';
 import type { RunSummary } from '../run-summary.js';
+import { durationOf } from '../run-summary.js';
 import { fieldOf } from '../../system/untrusted.js';
 
 /**
@@ -20,8 +21,13 @@ export const FACETS_SCHEMA = `
     blueprint_id TEXT,
     actor TEXT,
     parent TEXT,
+    is_trial INTEGER NOT NULL,
     status TEXT NOT NULL,
     score REAL,
+    cost REAL,
+    -- In milliseconds.
+    duration INTEGER,
+    iterations INTEGER,
     waiting_since TEXT,
     -- 1: the full text holds the final draft too.
     has_draft INTEGER NOT NULL
@@ -32,7 +38,12 @@ export const FACETS_SCHEMA = `
   CREATE INDEX facets_blueprint ON facets (blueprint_id, created_at) WHERE blueprint_id IS NOT NULL;
   CREATE INDEX facets_actor ON facets (actor, created_at) WHERE actor IS NOT NULL;
   CREATE INDEX facets_parent ON facets (parent, created_at) WHERE parent IS NOT NULL;
+  CREATE INDEX facets_built_in ON facets (created_at) WHERE blueprint_id IS NULL AND is_trial = 0;
+  CREATE INDEX facets_trial ON facets (created_at) WHERE is_trial = 1;
   CREATE INDEX facets_score ON facets (score, created_at);
+  CREATE INDEX facets_cost ON facets (cost, created_at);
+  CREATE INDEX facets_duration ON facets (duration, created_at);
+  CREATE INDEX facets_iterations ON facets (iterations, created_at);
   CREATE INDEX facets_waiting ON facets (waiting_since, created_at DESC) WHERE waiting_since IS NOT NULL;
   CREATE VIRTUAL TABLE words USING
     fts5(text, content = '', contentless_delete = 1, tokenize = 'ascii', detail = 'none');
@@ -44,10 +55,13 @@ export interface FacetTable {
 }
 
 export function facetTable(database: DatabaseSyncInstance): FacetTable {
-  const find = database.prepare('SELECT status, score, waiting_since, has_draft FROM facets WHERE key = ?');
-  const insert = database.prepare('INSERT INTO facets VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)');
+  const find = database.prepare(
+    'SELECT status, score, cost, duration, iterations, waiting_since, has_draft FROM facets WHERE key = ?',
+  );
+  const insert = database.prepare('INSERT INTO facets VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)');
   const update = database.prepare(
-    'UPDATE facets SET status = ?, score = ?, waiting_since = ?, has_draft = ? WHERE key = ?',
+    `UPDATE facets SET status = ?, score = ?, cost = ?, duration = ?, iterations = ?, waiting_since = ?, has_draft = ?
+     WHERE key = ?`,
   );
   const index = database.prepare('INSERT OR REPLACE INTO words (rowid, text) VALUES (?, ?)');
   return {
@@ -56,7 +70,8 @@ export function facetTable(database: DatabaseSyncInstance): FacetTable {
       const values = Object.values(shown);
       const stored: unknown = find.get(key);
       if (stored === undefined) {
-        insert.run(key, run.id, run.createdAt, run.blueprintId, run.actor, run.parent, ...values);
+        const { id, createdAt, blueprintId, actor, parent, isTrial } = run;
+        insert.run(key, id, createdAt, blueprintId, actor, parent, isTrial ? 1 : 0, ...values);
       } else if (Object.entries(shown).some(([column, value]) => fieldOf(stored, column) !== value)) {
         update.run(...values, key);
       }
@@ -66,10 +81,20 @@ export function facetTable(database: DatabaseSyncInstance): FacetTable {
 }
 
 /** The columns that change while a run goes on, in the order of the table. */
-function shownOf({ status, criticScore, waitingSince, finalDraft }: RunSummary, isCorrupt: boolean) {
-  return isCorrupt
-    ? { status: 'failed', score: null, waiting_since: null, has_draft: 0 }
-    : { status, score: criticScore, waiting_since: waitingSince, has_draft: finalDraft === null ? 0 : 1 };
+function shownOf(run: RunSummary, isCorrupt: boolean) {
+  if (isCorrupt) {
+    const values = { score: null, cost: null, duration: null, iterations: null, waiting_since: null };
+    return { status: 'failed', ...values, has_draft: 0 };
+  }
+  return {
+    status: run.status,
+    score: run.criticScore,
+    cost: run.usage?.costUsd ?? null,
+    duration: durationOf(run),
+    iterations: run.iterationCount,
+    waiting_since: run.waitingSince,
+    has_draft: run.finalDraft === null ? 0 : 1,
+  };
 }
 
 function termsToFind({ inputTopic, finalDraft }: RunSummary, hasDraft: boolean): string {

@@ -1,5 +1,5 @@
 /** The orders and conditions of a list of runs, as SQL on a row of the facets. */
-import type { RunFilter, RunListQuery, RunPlace } from '../run-list.js';
+import type { RunFilter, RunListQuery, RunPlace, RunSort } from '../run-list.js';
 
 export type Value = string | number;
 
@@ -50,30 +50,46 @@ export function allOf(conditions: readonly Condition[]): Condition {
 
 /** The parts of an order in sequence, without those before the beginning of the page. */
 export function partsOf({ filter = {}, sort = '-created_at', after }: RunListQuery): readonly Part[] {
+  return orderParts(filter, sort, after).map((part) => ({ ...part, where: [...part.where, ...unindexed(filter)] }));
+}
+
+function orderParts(filter: RunFilter, sort: RunSort, after: RunPlace | undefined): readonly Part[] {
   const hasScores = filter.minScore !== undefined || filter.maxScore !== undefined;
-  const scored = { column: 'score', hint: SCORE, noneHint: hasScores ? null : SCORE } as const;
   switch (sort) {
     case '-created_at':
       return [{ hint: CREATED, isByTime: true, where: behind(after, NEWEST), columns: TIMES, order: NEWEST }];
     case 'created_at':
       return [{ hint: CREATED, isByTime: true, where: behind(after, OLDEST), columns: TIMES, order: OLDEST }];
-    case '-score':
-      return partsByValue({ ...scored, direction: 'DESC', times: NEWEST }, after);
-    case 'score':
-      // Ties are sorted oldest first, so that one index serves both directions.
-      return partsByValue({ ...scored, direction: 'ASC', times: OLDEST }, after);
     case 'waiting':
       return partsByValue(
         { column: 'waiting_since', hint: WAITING, noneHint: CREATED, direction: 'ASC', times: NEWEST },
         after,
       );
-    default:
-      return sort satisfies never;
+    default: {
+      // Ties are sorted in the same direction, so that one index serves both directions.
+      const [column, isDescending] = VALUES[sort];
+      const hint = `INDEXED BY facets_${column}`;
+      const noneHint = column === 'score' && hasScores ? null : hint;
+      const times = isDescending ? NEWEST : OLDEST;
+      return partsByValue({ column, hint, noneHint, direction: isDescending ? 'DESC' : 'ASC', times }, after);
+    }
   }
 }
 
+/** The orders by a value: its column, and whether the largest comes first. */
+const VALUES = {
+  '-score': ['score', true],
+  score: ['score', false],
+  '-cost': ['cost', true],
+  cost: ['cost', false],
+  '-duration': ['duration', true],
+  duration: ['duration', false],
+  '-iterations': ['iterations', true],
+  iterations: ['iterations', false],
+} as const;
+
 interface ByValue {
-  readonly column: 'score' | 'waiting_since';
+  readonly column: 'score' | 'cost' | 'duration' | 'iterations' | 'waiting_since';
   readonly direction: 'ASC' | 'DESC';
   /** The order of ties, and of runs without a value. */
   readonly times: typeof NEWEST | typeof OLDEST;
@@ -101,8 +117,8 @@ function behindValue(after: RunPlace | undefined, { column, direction, times }: 
   const tie = allOf(behind(after, times));
   const sql = `${column} ${compare}= ? AND (${column} ${compare} ? OR ${tie.sql})`;
   const range = condition(sql, value, value, ...tie.values);
-  // A range over both columns of the index skips the runs before the cursor that have its score.
-  const isSameDirection = column === 'score';
+  // A range over both columns of the index skips the runs before the cursor that have its value.
+  const isSameDirection = column !== 'waiting_since';
   return isSameDirection ? [condition(`(${column}, created_at) ${compare}= (?, ?)`, value, createdAt), range] : [range];
 }
 
@@ -117,8 +133,10 @@ function behind(after: RunPlace | undefined, order: ByValue['times']): readonly 
 
 /** The conditions of a filter on a row, except for the words. */
 export function conditionsOf(filter: RunFilter): readonly IndexedCondition[] {
-  const { parent, blueprintId, actor, status, from, to, minScore, maxScore } = filter;
+  const { parent, blueprintId, actor, status, from, to, minScore, maxScore, isTrial, isBuiltIn } = filter;
   return [
+    ...(isTrial === true ? [marked('is_trial = 1', 'facets_trial')] : []),
+    ...(isBuiltIn === true ? [marked('blueprint_id IS NULL AND is_trial = 0', 'facets_built_in')] : []),
     ...equal('parent', parent),
     ...equal('blueprint_id', blueprintId, 'facets_blueprint'),
     ...equal('actor', actor),
@@ -126,6 +144,16 @@ export function conditionsOf(filter: RunFilter): readonly IndexedCondition[] {
     ...within('created_at', { hint: CREATED, isByTime: true }, [from, to]),
     ...within('score', { hint: SCORE, isByTime: false }, [minScore, maxScore]),
   ];
+}
+
+/** A condition of an index that holds only the runs that meet it. */
+function marked(sql: string, index: string): IndexedCondition {
+  return { ...condition(sql), hint: `INDEXED BY ${index}`, isByTime: true };
+}
+
+/** The condition that nearly all runs meet, so that no index helps. */
+function unindexed({ isTrial }: RunFilter): readonly Condition[] {
+  return isTrial === false ? [condition('is_trial = 0')] : [];
 }
 
 function equal(column: string, value: string | undefined, index = `facets_${column}`): readonly IndexedCondition[] {

@@ -53,7 +53,7 @@ export class RunSearch {
     const { filter = {}, limit, offset } = query;
     const match = matchIn(filter);
     if (match === undefined) return [];
-    const conditions = this.#counted(filter, match);
+    const conditions = this.#conditions(filter, match);
     if (conditions.some(({ runs }) => runs === 0)) return [];
     const size = { wanted: limit + offset, total: this.#total() };
     const parts = partsOf(query).map((part) => ({ ...part, hint: hintFor(part, conditions, size) }));
@@ -64,10 +64,17 @@ export class RunSearch {
   }
 
   /** Number of matching runs. */
-  count(filter: RunFilter): number {
+  count({ isTrial, ...filter }: RunFilter): number {
+    if (isTrial === undefined) return this.#counted(filter);
+    const trials = this.#counted({ ...filter, isTrial: true });
+    // Both numbers come from indexes, but no index holds the runs that are no trials.
+    return isTrial ? trials : this.#counted(filter) - trials;
+  }
+
+  #counted(filter: RunFilter): number {
     const match = matchIn(filter);
     if (match === undefined) return 0;
-    const conditions = this.#counted(filter, match);
+    const conditions = this.#conditions(filter, match);
     const [fewest] = conditions.toSorted((one, other) => one.runs - other.runs);
     if (fewest === undefined) return this.#total();
     if (match !== null && conditions.length === 1) {
@@ -119,7 +126,7 @@ export class RunSearch {
     }
   }
 
-  #counted(filter: RunFilter, match: string | null): readonly Counted[] {
+  #conditions(filter: RunFilter, match: string | null): readonly Counted[] {
     const conditions: Counted[] = conditionsOf(filter).map((each) => {
       const found = `SELECT 1 FROM facets ${each.hint} WHERE ${each.sql} LIMIT ${MAX_COUNTED}`;
       return { ...each, runs: this.#number(`SELECT count(*) AS found FROM (${found})`, each.values) };

@@ -6,6 +6,7 @@ import type { DatabaseSyncInstance } from '@photostructure/sqlite';
 import type { Outcome, OverviewQuery, OverviewRows } from '../overview.js';
 import { bucketOf } from '../overview.js';
 import type { RunSummary } from '../run-summary.js';
+import { workedMsOf } from '../run-summary.js';
 import { fieldOf } from '../../system/untrusted.js';
 import { textOf } from './stored-row.js';
 
@@ -91,12 +92,6 @@ function outcomeOf({ status, failureKind }: RunSummary): Outcome | null {
   if (status === 'completed') return 'completed';
   if (status !== 'failed') return null;
   return failureKind === 'rejected' || failureKind === 'cancelled' ? failureKind : 'failed';
-}
-
-/** The duration of an ended run without its waits for humans, in milliseconds. */
-function workedMsOf({ createdAt, completedAt, waitedMs }: RunSummary): number | null {
-  if (completedAt === null) return null;
-  return Math.max(0, Date.parse(completedAt) - Date.parse(createdAt) - (waitedMs ?? 0));
 }
 
 const USAGE = `sum(calls) AS calls, sum(unmetered) AS unmetered, sum(unpriced) AS unpriced,

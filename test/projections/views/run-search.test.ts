@@ -9,7 +9,7 @@ import { createViewsFile } from '../../../src/projections/views/views-file.js';
 import type { ViewsStore } from '../../../src/projections/views/views-store.js';
 import { viewsStore } from '../../../src/projections/views/views-store.js';
 import { hostileTexts } from '../../support/hostile-texts.js';
-import { summaryWith } from '../../support/run-summaries.js';
+import { summaryWith, usageWith } from '../../support/run-summaries.js';
 import { seededRandom } from '../../support/seeded-random.js';
 import type { TempDir } from '../../support/temp-dir.js';
 import { tempDir } from '../../support/temp-dir.js';
@@ -70,14 +70,26 @@ describe(`Search for runs (SEED=${SEED})`, () => {
     return summaryWith(`${below(1e9)}-${index}`, {
       status,
       createdAt: new Date(1_700_000_000_000 + 10 * index + below(200) - (below(50) === 0 ? 5_000 : 0)).toISOString(),
-      blueprintId: oneOf([null, 'a', 'b', 'rare'.slice(0, below(20) === 0 ? 4 : 3)]),
+      ...someFigures(),
+      ...oneOf([
+        { blueprintId: oneOf([null, 'a', 'b', 'rare'.slice(0, below(20) === 0 ? 4 : 3)]) },
+        { blueprintId: null, isTrial: below(4) === 0 },
+      ]),
+      completedAt: isOver ? new Date(1_700_000_000_000 + 1e9 * below(9)).toISOString() : null,
       actor: oneOf([null, null, 'ann', 'ben']),
       parent: below(10) === 0 ? oneOf(['p', 'q']) : null,
-      criticScore: below(4) === 0 ? null : below(20) === 0 ? random() * 10 : below(21) / 2,
       inputTopic: below(50) === 0 ? someWords(2) : `the ${someWords(2)}`,
       finalDraft: isOver ? someWords(3) : null,
       waitingSince: status === 'paused' ? new Date(1_700_000_000_000 + below(1e6)).toISOString() : null,
     });
+  }
+
+  function someFigures(): Partial<RunSummary> {
+    return {
+      criticScore: below(4) === 0 ? null : below(20) === 0 ? random() * 10 : below(21) / 2,
+      usage: below(4) === 0 ? null : usageWith('oak', { costUsd: below(4) === 0 ? null : below(30) / 10 }),
+      iterationCount: below(3) === 0 ? null : below(6),
+    };
   }
 
   function someFilter(runs: readonly RunSummary[]): RunFilter {
@@ -90,6 +102,8 @@ describe(`Search for runs (SEED=${SEED})`, () => {
       parent: below(8) === 0 ? oneOf(['p', 'q', 'r']) : undefined,
       from: perhaps(time),
       to: perhaps(time),
+      isTrial: perhaps(() => oneOf([true, false])),
+      isBuiltIn: below(6) === 0 ? true : undefined,
       minScore: perhaps(() => below(21) / 2),
       maxScore: perhaps(() => below(21) / 2),
       q: perhaps(() =>
@@ -138,6 +152,7 @@ describe(`Search for runs (SEED=${SEED})`, () => {
       ...STATUSES.map((status) => ({ status })),
       ...[{ blueprintId: 'a' }, { blueprintId: 'none' }, { actor: 'ann' }, { parent: 'p' }],
       ...[{ from: one.createdAt }, { to: other.createdAt }, { from: one.createdAt, to: other.createdAt }],
+      ...([{ isTrial: true }, { isBuiltIn: true }] as const),
       ...[{ minScore: 8 }, { maxScore: 3 }, { minScore: 4, maxScore: 6 }, { q: 'tree' }, { q: 'sea ston*' }, {}],
     ];
     for (const filter of single) {
@@ -145,7 +160,7 @@ describe(`Search for runs (SEED=${SEED})`, () => {
       const isByTime = !['minScore', 'maxScore', 'q'].some((name) => name in filter);
       for (const sort of RUN_SORTS) {
         for (const after of [undefined, placeOf(other, sort)]) {
-          const isByValue = sort === 'waiting' || sort.endsWith('score');
+          const isByValue = !sort.endsWith('created_at');
           asked = [];
           store.list({ filter, sort, limit: 50, offset: 0, ...(after && { after }) });
           store.count(filter);
@@ -287,8 +302,9 @@ function through<T extends object>(
   });
 }
 
-function beginningOf({ id, createdAt, blueprintId, actor, parent, inputTopic }: RunSummary): Partial<RunSummary> {
-  return { id, createdAt, blueprintId, actor, parent, inputTopic };
+function beginningOf(run: RunSummary): Partial<RunSummary> {
+  const { id, createdAt, blueprintId, actor, parent, inputTopic, isTrial } = run;
+  return { id, createdAt, blueprintId, actor, parent, inputTopic, isTrial };
 }
 
 /** The expected list: filters and sorts all runs. */
@@ -297,13 +313,15 @@ function expected(runs: readonly RunSummary[], filter: RunFilter, sort: RunSort)
 }
 
 function fits(run: RunSummary, filter: RunFilter): boolean {
-  const { status, blueprintId, actor, parent, from, to, minScore, maxScore, q } = filter;
+  const { status, blueprintId, actor, parent, from, to, minScore, maxScore, q, isTrial, isBuiltIn } = filter;
   const isEqual = <T>(wanted: T | undefined, value: T): boolean => wanted === undefined || value === wanted;
   return [
     isEqual<string>(status, run.status),
     isEqual<string | null>(blueprintId, run.blueprintId),
     isEqual<string | null>(actor, run.actor),
     isEqual<string | null>(parent, run.parent),
+    isEqual<boolean>(isTrial, run.isTrial),
+    isEqual<boolean>(isBuiltIn, run.blueprintId === null && !run.isTrial),
     isWithin(run.createdAt, from, to),
     isWithin(run.criticScore, minScore, maxScore),
     q === undefined || hasWords(`${run.inputTopic} ${run.finalDraft ?? ''}`, q),
@@ -330,15 +348,21 @@ function hasWords(text: string, q: string): boolean {
 }
 
 function order(one: RunSummary, other: RunSummary, sort: RunSort): number {
-  const isOldestFirst = sort === 'created_at' || sort === 'score';
-  const times = compare(one.createdAt, other.createdAt) * (isOldestFirst ? 1 : -1);
-  const values =
-    sort === 'waiting'
-      ? byValue(one.waitingSince, other.waitingSince, 1)
-      : sort.endsWith('score')
-        ? byValue(one.criticScore, other.criticScore, sort === 'score' ? 1 : -1)
-        : 0;
-  return values || times || compare(one.id, other.id);
+  const isAscending = !sort.startsWith('-') && sort !== 'waiting';
+  const times = compare(one.createdAt, other.createdAt) * (isAscending ? 1 : -1);
+  const sign = sort.startsWith('-') ? -1 : 1;
+  return byValue(valueOf(one, sort), valueOf(other, sort), sign) || times || compare(one.id, other.id);
+}
+
+function valueOf(run: RunSummary, sort: RunSort): string | number | null {
+  const values: Readonly<Record<string, string | number | null>> = {
+    score: run.criticScore,
+    cost: run.usage?.costUsd ?? null,
+    duration: run.completedAt === null ? null : Date.parse(run.completedAt) - Date.parse(run.createdAt),
+    iterations: run.iterationCount,
+    waiting: run.waitingSince,
+  };
+  return values[sort.replace('-', '')] ?? null;
 }
 
 function byValue<T extends string | number>(one: T | null, other: T | null, sign: 1 | -1): number {

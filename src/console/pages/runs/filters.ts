@@ -13,6 +13,12 @@ export const SORTS = {
   created_at: 'Oldest first',
   '-score': 'Best score first',
   score: 'Lowest score first',
+  '-cost': 'Highest cost first',
+  cost: 'Lowest cost first',
+  '-duration': 'Longest run first',
+  duration: 'Shortest run first',
+  '-iterations': 'Most drafts first',
+  iterations: 'Fewest drafts first',
   waiting: 'Longest wait first',
 } as const satisfies Record<HistoryQuery['sort'], string>;
 

@@ -1,0 +1,132 @@
+/** Runs of the history as a table or as lines of JSON. */
+import { historyRecord } from '../../api/serializers/runs.js';
+import type { HistoryRecord, RunExportQuery } from '../../generated/schemas.js';
+import type { RunListQuery, RunPlace } from '../../projections/run-list.js';
+import { placeOf } from '../../projections/run-list.js';
+import type { RunSummary } from '../../projections/run-summary.js';
+import { readBody } from '../chunked-body.js';
+import { holdPermit, permitsFor } from '../concurrency.js';
+import { attachment } from '../content-disposition.js';
+import { queryOf } from '../query.js';
+import type { HttpContext, Route } from '../route.js';
+import { isRunId } from '../route.js';
+import { NDJSON } from './audit.js';
+import { filterIn } from './history-query.js';
+
+const CSV = 'text/csv';
+/** Runs read at a time. */
+const PAGE = 200;
+/** Exports at a time; each holds a page of runs in memory. */
+const EXPORTS_AT_A_TIME = 2;
+
+/** GET /api/runs/export. */
+export function exportRoute(http: HttpContext): Route {
+  const query = queryOf(http.schemas, 'run-export-query.json');
+  const permits = permitsFor(EXPORTS_AT_A_TIME);
+  return {
+    method: 'GET',
+    path: '/api/runs/export',
+    isAlsoId: true,
+    access: 'read',
+    name: 'exportRuns',
+    summary: 'Exports runs of the history as a table or as lines of JSON',
+    description:
+      'The given runs, or all that pass the filters of the list. In the table, a text that a spreadsheet would take for a ' +
+      'formula begins with an apostrophe.',
+    tag: 'history',
+    query,
+    success: {
+      status: 200,
+      description: 'The table, with the names of its columns in the first line (RFC 4180)',
+      schema: null,
+      mediaType: CSV,
+      alsoAs: { [NDJSON]: { description: 'With `format=ndjson`', each: 'history-record.json' } },
+      headers: ['Content-Disposition'],
+    },
+    async handle(ctx) {
+      const parameters = query.read(ctx);
+      const { format } = parameters;
+      const records = recordsOf(http, parameters);
+      await holdPermit(permits, http, ctx.res);
+      const texts = format === 'csv' ? tableOf(records) : linesOf(records);
+      const body = await readBody(texts, { http, response: ctx.res });
+      const type = format === 'csv' ? `${CSV}; charset=utf-8` : NDJSON;
+      return { status: 200, body, type, headers: attachment(`runs.${format}`) };
+    },
+  };
+}
+
+/** @throws {RequestRefused} 422 */
+function recordsOf(http: HttpContext, query: RunExportQuery): AsyncIterable<HistoryRecord> {
+  const { ids, sort } = query;
+  return ids === undefined ? filtered(http, { filter: filterIn(query), sort }) : selected(http, ids.split(','));
+}
+
+async function* selected(http: HttpContext, ids: readonly string[]): AsyncGenerator<HistoryRecord> {
+  for (const id of new Set(ids)) {
+    const run = isRunId(id) ? await http.queries.find(id) : null;
+    if (run !== null) yield historyRecord(run);
+  }
+}
+
+async function* filtered(
+  http: HttpContext,
+  query: Required<Pick<RunListQuery, 'filter' | 'sort'>>,
+): AsyncGenerator<HistoryRecord> {
+  let after: RunPlace | undefined;
+  for (;;) {
+    const page: readonly RunSummary[] = await http.queries.list({
+      ...{ ...query, limit: PAGE, offset: 0 },
+      ...(after !== undefined && { after }),
+    });
+    for (const run of page) yield historyRecord(run);
+    const last = page.at(-1);
+    if (last === undefined || page.length < PAGE) return;
+    after = placeOf(last, query.sort);
+  }
+}
+
+async function* linesOf(records: AsyncIterable<HistoryRecord>): AsyncGenerator<string> {
+  for await (const record of records) yield `${JSON.stringify(record)}\n`;
+}
+
+type Cell = string | number | boolean | null;
+
+/** The columns by name. */
+const COLUMNS: Readonly<Record<string, (record: HistoryRecord) => Cell>> = {
+  id: ({ id }) => id,
+  blueprint_id: (record) => record.blueprint_id,
+  input_topic: (record) => record.input_topic,
+  status: ({ status }) => status,
+  critic_score: (record) => record.critic_score,
+  iteration_count: (record) => record.iteration_count,
+  created_at: (record) => record.created_at,
+  completed_at: (record) => record.completed_at,
+  duration_ms: (record) => record.duration_ms,
+  waited_ms: (record) => record.waited_ms,
+  input_tokens: ({ usage }) => usage?.input_tokens ?? null,
+  output_tokens: ({ usage }) => usage?.output_tokens ?? null,
+  cost_usd: ({ usage }) => usage?.cost_usd ?? null,
+  calls: ({ usage }) => usage?.calls ?? null,
+  actor: ({ actor }) => actor,
+  execution_mode: (record) => record.execution_mode,
+  trial: ({ trial }) => trial,
+  error: ({ error }) => error,
+};
+
+async function* tableOf(records: AsyncIterable<HistoryRecord>): AsyncGenerator<string> {
+  yield lineOf(Object.keys(COLUMNS));
+  for await (const record of records) yield lineOf(Object.values(COLUMNS).map((cell) => cell(record)));
+}
+
+function lineOf(cells: readonly Cell[]): string {
+  return `${cells.map(cellText).join(',')}\r\n`;
+}
+
+function cellText(cell: Cell): string {
+  if (cell === null) return '';
+  if (typeof cell !== 'string') return String(cell);
+  // Spreadsheets execute formulas.
+  const text = /^[=+\-@\t\r]/.test(cell) ? `'${cell}` : cell;
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
