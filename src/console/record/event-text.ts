@@ -8,6 +8,7 @@ import { countOf, excerpt, shortCount } from './counts.js';
 import { lengthText } from './durations.js';
 import type { ExecutionState } from './executions.js';
 import type { MemberState } from './member-executions.js';
+import { inPageWords } from './page-words.js';
 import { withoutMarks } from './plain-draft.js';
 import { endText, failureText } from './run-end.js';
 import type { Waiting } from './timeline-lanes.js';
@@ -22,7 +23,7 @@ export interface Names {
   readonly ranked: (id: string) => string;
 }
 
-/** Names nodes and members by their ids. */
+/** Names nodes and members by their ids, in the words of the API. */
 export const IDS: Names = { node: (id) => id, member: (_node, id) => id, ranked: (id) => id };
 
 /** An event as one sentence, or its type if this version does not know it. @param names default: {@link IDS} */
@@ -162,8 +163,9 @@ function resultText(result: Data<'PanelClosed'>['result'], answered: string, nam
 
 function attemptText(data: Data<'NodeFailed'>, names: Names): string {
   const { node, member, attempt, kind, message, final: isFinal } = data;
+  const own = names === IDS ? (text: string): string => text : inPageWords;
   const what = attemptFailureText(kind)?.what ?? excerpt(message);
-  const then = isFinal === true ? `${names.node(node)} continues without this member.` : nextActionText(data);
+  const then = isFinal === true ? `${names.node(node)} continues without this member.` : own(nextActionText(data));
   return `Attempt ${attempt} of ${workerName({ node, member }, names)} failed: ${what} ${then}`;
 }
 

@@ -4,6 +4,8 @@ import type { BudgetEnd } from '../../run/budget/end.js';
 import { BUDGET_ENDS, budgetEndOf, REJECTED } from '../../run/budget/end.js';
 import { runFailureText } from '../../run/failure-texts.js';
 import { countOf } from './counts.js';
+import type { Names } from './event-text.js';
+import { withLabels } from './page-words.js';
 
 /** How its budget has ended a run at an event, or null if it has not. */
 export function budgetEndAt(events: readonly RunEvent[], seq: number): BudgetEnd | null {
@@ -15,12 +17,12 @@ export function budgetEndAt(events: readonly RunEvent[], seq: number): BudgetEnd
   );
 }
 
-/** The error of a run at an event: that of its record, but it names the pause that was rejected. */
-export function errorAt(events: readonly RunEvent[], seq: number): string | null {
+/** The error of a run at an event: that of its record with labels, but it names the pause that was rejected. */
+export function errorAt(events: readonly RunEvent[], seq: number, names: Names): string | null {
   const last = events[seq];
   if (last?.type !== 'RunFailed') return null;
   const end = budgetEndAt(events, seq);
-  return end === null ? last.data.error : BUDGET_ENDS[end];
+  return end === null ? withLabels(last.data.error, names) : BUDGET_ENDS[end];
 }
 
 type Data<T extends RunEvent['type']> = Extract<RunEvent, { type: T }>['data'];

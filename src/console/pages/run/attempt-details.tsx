@@ -2,6 +2,7 @@
 import { attemptFailureText, nextActionText } from '../../../run/failure-texts.js';
 import { lengthText } from '../../record/durations.js';
 import { argumentsText } from '../../record/event-text.js';
+import { inPageWords } from '../../record/page-words.js';
 import type { Attempt } from '../../record/run-history.js';
 import { pageUrl } from '../../shell/router.js';
 import { Button } from '../../ui/controls.js';
@@ -58,9 +59,7 @@ function AttemptEnd({ attempt: { ended }, isOnly }: Pick<AttemptProps, 'attempt'
           <div class="stack grow break">
             <strong>{text?.what ?? message}</strong>
             {text !== null && <span class="small">{message}</span>}
-            <span class="small">
-              {nextActionText(ended.failure)} {text?.advice}
-            </span>
+            <span class="small">{inPageWords(`${nextActionText(ended.failure)} ${text?.advice ?? ''}`)}</span>
           </div>
         </div>
       );

@@ -34,7 +34,7 @@ export function State({ store }: Shown) {
     ['Instance', snapshot.owner],
     ['Usage', usageText(snapshot.usage)],
     ['Time in pauses', snapshot.waitedMs === 0 ? null : lengthText(snapshot.waitedMs)],
-    ['Error', errorAt(store.record.events, snapshot.seq)],
+    ['Error', errorAt(store.record.events, snapshot.seq, store.names.value)],
   ];
   const none = <span class="muted">none</span>;
   return <Facts facts={facts.map(([name, value]) => [name, value === null || value === '' ? none : value])} />;

@@ -97,7 +97,7 @@ function factsOf({ store, execution, trace }: DetailsProps): readonly Fact[] {
     ['Duration', durationMs === null ? null : lengthText(durationMs)],
     ['Back-off', backOffMs > 0 ? lengthText(backOffMs) : null],
     ['Usage', stepUsageText(execution)],
-    ['Drafts before it', iteration],
+    ['Drafts before', iteration],
     [
       'Previous step',
       from.length === 0

@@ -11,6 +11,7 @@ import { Draft } from './draft.js';
 import { DraftActions } from './draft-actions.js';
 import { RunGraph } from './graph-views.js';
 import { Scrubber } from './scrubber.js';
+import { inPageWords } from '../../record/page-words.js';
 import { budgetEndAt, errorAt } from '../../record/run-end.js';
 import { useDocumentNames } from './sources.js';
 import type { RunStore } from './store.js';
@@ -31,8 +32,8 @@ export function RunEnd({ store }: { readonly store: RunStore }) {
   return (
     <div class="notice bad">
       <div class="stack tight break">
-        <strong>{errorAt(events, head)}</strong>
-        <span class="small">{runFailureText(last.data.kind).advice}</span>
+        <strong>{errorAt(events, head, store.names.value)}</strong>
+        <span class="small">{inPageWords(runFailureText(last.data.kind).advice)}</span>
       </div>
     </div>
   );

@@ -1,0 +1,15 @@
+/** Texts of the service in the words of pages: a council for a blueprint, a member for a node, and labels for ids. */
+import type { Names } from './event-text.js';
+
+/** A text that the service wrote itself, without words of users or models. */
+export function inPageWords(text: string): string {
+  return text.replace(/\bblueprint/g, 'council').replace(/\bnode(?=s?\b)/g, 'member');
+}
+
+/** A recorded error with the labels of nodes in place of their quoted ids. */
+export function withLabels(error: string, names: Names): string {
+  return error
+    .replace(/^Cannot run blueprint "[^"]*"/, 'Cannot run the council')
+    .replace(/"([^"\n]{1,128})"/g, (_, id: string) => `"${names.node(id)}"`)
+    .replace(/\bnode(?= ")/gi, 'member');
+}
