@@ -4,6 +4,7 @@ import { draftHtml } from '../../record/draft-dom.js';
 import { draftTree } from '../../record/draft-tree.js';
 import { markdown, useChunk } from '../../ui/chunks.js';
 import { CopyButton } from '../../ui/clipboard.js';
+import { Icon } from '../../ui/icon.js';
 import { Menu } from '../../ui/menu.js';
 import { errorText } from '../../ui/states.js';
 import { fileName, save } from './files.js';
@@ -50,7 +51,9 @@ export function DraftActions({ store }: { readonly store: RunStore }) {
           {fault.value}
         </span>
       )}
-      <CopyButton of={() => ({ text, ...html() })}>Copy</CopyButton>
+      <CopyButton of={() => ({ text, ...html() })}>
+        <Icon name="copy" /> Copy
+      </CopyButton>
       <Menu
         disabled={isBusy.value}
         actions={[
@@ -59,7 +62,7 @@ export function DraftActions({ store }: { readonly store: RunStore }) {
           { text: 'Print or PDF', note: 'The title and the draft alone', onClick: () => window.print() },
         ]}
       >
-        Download
+        <Icon name="download" /> Download
       </Menu>
     </div>
   );

@@ -3,6 +3,7 @@ import { useSignal } from '@preact/signals';
 import { may } from '../../shell/session.js';
 import { chunk, useChunk } from '../../ui/chunks.js';
 import { Button } from '../../ui/controls.js';
+import { Icon } from '../../ui/icon.js';
 import type { ForkDialogProps } from './fork-dialog.js';
 import type { RunStore } from './store.js';
 
@@ -18,7 +19,7 @@ export function ForkButton({ store }: { readonly store: RunStore }) {
   return (
     <>
       <Button slim onClick={() => (at.value = isEnd ? shown - 1 : shown)}>
-        Fork here
+        <Icon name="fork" /> Fork here
       </Button>
       {at.value !== null && <Dialog store={store} at={at.value} onClose={() => (at.value = null)} />}
     </>

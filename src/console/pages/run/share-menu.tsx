@@ -2,6 +2,7 @@
 import { useSignal } from '@preact/signals';
 import { council } from '../../shell/council.js';
 import { toastError } from '../../shell/toasts.js';
+import { Icon } from '../../ui/icon.js';
 import { Menu } from '../../ui/menu.js';
 import { fileName, save } from './files.js';
 import { sharedFile } from './share.js';
@@ -53,7 +54,7 @@ export function ShareMenu({ store }: { readonly store: RunStore }) {
         },
       ]}
     >
-      Share
+      <Icon name="share" /> Share
     </Menu>
   );
 }
