@@ -3,6 +3,7 @@ import OpenAI from 'openai';
 import { fieldOf } from '../../src/system/untrusted.js';
 import { openEventStream } from '../support/event-stream-client.js';
 import { approvePath } from '../support/god-run.js';
+import { addFirstKey, addKey, bearer, restWith } from '../support/keys.js';
 import type { RestClient } from '../support/rest-client.js';
 import { isOver, restClient } from '../support/rest-client.js';
 import type { RunningService } from '../support/running-service.js';
@@ -119,6 +120,26 @@ describe('Chats and responses on the wire', () => {
     expect(new Set(ids).size).to.equal(1);
   });
 
+  it('end the stream of a client whose key is revoked, and not its background run', async () => {
+    // In another service, because the keys stay.
+    const closed = await startService({ model: scriptedModel(() => 'hold') });
+    try {
+      const admin = restWith(closed.url, await addFirstKey(closed.url));
+      const guest = bearer(await addKey(admin, { name: 'guest', scopes: ['run'] }));
+      const background = { ...RESPONSE_BODY, background: true };
+      const created = await restClient(closed.url, guest).post('/v1/responses', background);
+      const { id } = admin.read(created, 200, 'response-object.json');
+      const stream = openEventStream(closed.url, `/v1/responses/${id}?stream=true`, guest);
+      await stream.until(({ event }) => event === 'response.in_progress');
+      expect((await admin.send('DELETE', '/api/keys/guest')).status).to.equal(204);
+      expect(await stream.over).to.equal('cut');
+      const now = admin.read(await admin.get(`/v1/responses/${id}`), 200, 'response-object.json');
+      expect(now.status).to.equal('in_progress');
+    } finally {
+      await closed.stop();
+    }
+  });
+
   it('keep the stream of a paused run open, and say in a comment where it waits', async () => {
     const nodes = [{ id: 'write', label: 'Poet' }];
     await rest.post('/api/councils/', { id: 'slow', name: 'Slow', nodes, model_options: { god_mode: true } });
@@ -131,6 +152,7 @@ describe('Chats and responses on the wire', () => {
     const event = stream.events.at(-1);
     expect(event?.event).to.equal('response.in_progress');
     expect((await client.responses.retrieve(id)).status).to.equal('in_progress');
+    await untilTrue(async () => (await rest.get('/metrics')).text.includes('\ncouncil_event_streams_open 1\n'));
     const approved = await rest.post(path, { action: 'approve' });
     expect(approved.status, approved.text).to.equal(200);
     await stream.until(({ event: type }) => type === 'response.completed');
