@@ -219,6 +219,25 @@ describeInBrowser('A decision in the console', (browser) => {
     }
   });
 
+  it('is not sent with another key, if the session ends before', async () => {
+    const runId = await paused(rest, service, 'Ended');
+    const page = await openAs('ann', 'inbox', (before) => before.clock.install());
+    await cardOf(page, 'Ended').getByText('Next: The poet').waitFor();
+    await page.clock.pauseAt((await page.evaluate<number>('Date.now()')) + 1_000);
+    await button(page, 'Approve').click();
+    await messages(page).getByText('Approved “Ended”').waitFor();
+    await page.context().request.delete(`${service.url}/api/session`, { headers: { Origin: service.url } });
+    await page.clock.runFor(5_000);
+    await page.clock.resume();
+    await page.getByRole('heading', { level: 1, name: 'Sign in' }).waitFor();
+    await messages(page).getByText('“Ended” was not approved.').waitFor();
+    expect(await decisionsOn(runId)).to.deep.equal([]);
+    await page.getByLabel('Key', { exact: true }).fill(keys.ben);
+    await button(page, 'Sign in').click();
+    await button(cardOf(page, 'Ended'), 'Approve').waitFor();
+    expect(await decisionsOn(runId)).to.deep.equal([]);
+  });
+
   it('returns to its card with the reason if the service refuses it', async () => {
     const runId = await paused(rest, service, 'Refused');
     const page = await openAs('ann', 'inbox');
@@ -234,6 +253,57 @@ describeInBrowser('A decision in the console', (browser) => {
 });
 
 describeInBrowser('What waits, in the console', (browser) => {
+  it('is decided while the service is away as soon as it is back, or else waits again with a message', async () => {
+    const dir = tempDir();
+    const settings = { model: scriptedModel(), dataDir: dir.path, port: await freePort() };
+    let service = await startService(settings);
+    try {
+      const runId = await paused(restClient(service.url), service, 'Away');
+      const page = await browser.open(`${service.url}/console/nothing`, { expectsRefusals: true });
+      await page.clock.install();
+      await page.goto(`${service.url}/console/inbox`);
+      await cardOf(page, 'Away').getByText('Next: The poet').waitFor();
+      await service.stop();
+      await page.getByText('The service does not answer').first().waitFor();
+      await button(page, 'Approve').click();
+      await messages(page).getByText('Approved “Away”').waitFor();
+      await page.clock.runFor(90_000);
+      await messages(page).getByText('“Away” was not approved. The service did not answer.').waitFor();
+      await button(cardOf(page, 'Away'), 'Approve').click();
+      await page.clock.runFor(5_000);
+      await messages(page).getByText('Sending').waitFor();
+      service = await startService(settings);
+      await untilTrue(async () => {
+        await page.clock.runFor(1_000);
+        return factsOf(await recordOf(service.context.log, runId), 'GateDecided').length === 1;
+      });
+    } finally {
+      await service.stop();
+      dir.remove();
+    }
+  });
+
+  it('stands still while the service is away: nothing pulses', async () => {
+    const service = await startService({ model: scriptedModel(() => 'hold') });
+    try {
+      restClient(service.url).read(
+        await restClient(service.url).post('/api/councils/run', { input_topic: 'The sea' }),
+        202,
+        'run-start.json',
+      );
+      const page = await browser.open(`${service.url}/console/`, { expectsRefusals: true });
+      await page.emulateMedia({ reducedMotion: 'no-preference' });
+      const moving = (): Promise<number> => page.evaluate<number>('document.getAnimations().length');
+      await page.locator('.badge', { hasText: 'running' }).first().waitFor();
+      await untilTrue(async () => (await moving()) > 0);
+      await service.stop();
+      await page.getByText('The service does not answer').first().waitFor();
+      await untilTrue(async () => (await moving()) === 0);
+    } finally {
+      await service.stop();
+    }
+  });
+
   it('is not known, and said so, before the first answer', async () => {
     const service = await startService();
     try {

@@ -1,9 +1,9 @@
 /** The user's decisions on pauses: each leaves after a time in which the user can undo it. */
-import { effect, signal } from '@preact/signals';
+import { signal } from '@preact/signals';
 import type { CouncilClient } from '../../client/client.js';
 import { StalePauseError } from '../../client/errors.js';
 import type { Pause } from '../../client/pause.js';
-import type { ApprovalGone, BudgetChange, GateAction, RunResult, StateOverride } from '../../generated/schemas.js';
+import type { BudgetChange, GateAction, RunResult, StateOverride } from '../../generated/schemas.js';
 import { doneText, notDoneText, quoted, tooLateText } from '../record/decision-texts.js';
 import { pauseKey, type PendingApprovals } from './pending-approvals.js';
 
@@ -150,7 +150,7 @@ export class Decisions {
       };
       const cancel = this.#deps.after(UNDO_MS, () => leave('now'));
       this.#waiting.set(key, { bytes, leave });
-      this.#onGone(key, watching.signal, () => leave('gone'));
+      this.#deps.approvals.onOutcome(key, watching.signal, () => leave('gone'));
       this.#sendOldest();
     });
   }
@@ -197,34 +197,11 @@ export class Decisions {
   }
 
   async #tooLate(key: string, decision: Decision): Promise<Outcome> {
-    const gone = await this.#outcomeOf(key);
+    const gone = await this.#deps.approvals.outcomeWithin(key, OUTCOME_WAIT_MS);
     const text = tooLateText(decision, gone, this.#deps.serviceNow());
     this.late.value = new Map(this.late.peek()).set(key, text);
     this.#deps.notify(text, 'wait');
     return this.#end(key, { kind: 'late' }, true);
-  }
-
-  #outcomeOf(key: string): Promise<ApprovalGone | null> {
-    return new Promise((resolve) => {
-      const watching = new AbortController();
-      const end = (gone: ApprovalGone | null): void => {
-        cancel();
-        watching.abort();
-        resolve(gone);
-      };
-      const cancel = this.#deps.after(OUTCOME_WAIT_MS, () => end(null));
-      this.#onGone(key, watching.signal, end);
-    });
-  }
-
-  /** Calls back when the outcome of a pause is known, until the signal aborts. */
-  #onGone(key: string, signal: AbortSignal, act: (gone: ApprovalGone) => void): void {
-    const stop = effect(() => {
-      const gone = this.#deps.approvals.outcomeOf(key);
-      if (gone !== null && !signal.aborted) act(gone);
-    });
-    if (signal.aborted) stop();
-    else signal.addEventListener('abort', stop);
   }
 
   #show(next: Underway): void {

@@ -1,5 +1,5 @@
 /** The pauses that wait for a decision: one connection for the navigation, the inbox and notifications. */
-import { batch, computed, signal } from '@preact/signals';
+import { batch, computed, effect, signal } from '@preact/signals';
 import type { ApprovalChange, Approvals } from '../../client/approvals.js';
 import type { Approval, ApprovalGone } from '../../generated/schemas.js';
 
@@ -58,6 +58,29 @@ export class PendingApprovals {
   /** The outcome of a pause, or null if it is open or too old. */
   outcomeOf(key: string): ApprovalGone | null {
     return this.#gone.value.get(key) ?? null;
+  }
+
+  /** Calls back when the outcome of a pause is known, until the signal aborts. */
+  onOutcome(key: string, ended: AbortSignal, act: (gone: ApprovalGone) => void): void {
+    const stop = effect(() => {
+      const gone = this.outcomeOf(key);
+      if (gone !== null && !ended.aborted) act(gone);
+    });
+    if (ended.aborted) stop();
+    else ended.addEventListener('abort', stop);
+  }
+
+  /** The outcome of a pause, or null if it is not known within a time. */
+  outcomeWithin(key: string, ms: number): Promise<ApprovalGone | null> {
+    return new Promise((resolve) => {
+      const ended = new AbortController();
+      const end = (gone: ApprovalGone | null): void => {
+        ended.abort();
+        resolve(gone);
+      };
+      this.#after(ms, () => end(null));
+      this.onOutcome(key, ended.signal, end);
+    });
   }
 
   /** Lists a pause no longer, because the user has decided it; or again, because the decision was not recorded. */

@@ -1,6 +1,7 @@
 /** The decisions that are not yet recorded, each with a button that undoes it. */
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
+import { UnreachableError } from '../../client/errors.js';
 import { doneText } from '../record/decision-texts.js';
 import { Button } from '../ui/controls.js';
 import { serviceTime } from '../ui/time.js';
@@ -11,9 +12,13 @@ import { actor } from './session.js';
 import { settings } from './settings.js';
 import { toast, toastError } from './toasts.js';
 
+/** The service may have recorded a decision whose answer was lost. */
+const NO_ANSWER = 'The service did not answer. If the run still waits, decide again.';
+
 /** The user's decisions. They outlast the page of the console on which they are made. */
 export const decisions = new Decisions({
-  ...{ client: council, approvals: pendingApprovals, notify: toast, onFault: toastError },
+  ...{ client: council, approvals: pendingApprovals, notify: toast },
+  onFault: (error, what) => toastError(error instanceof UnreachableError ? new Error(NO_ANSWER) : error, what),
   hasUndo: () => settings.peek().undo,
   actor: () => actor.peek(),
   now: () => Date.now(),

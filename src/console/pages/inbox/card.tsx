@@ -138,9 +138,9 @@ function Limits({ card, store }: CardProps) {
     <BudgetPause
       status={pause.budget}
       mayDecide={mayDecide}
-      typed={store.limitsOf(card)}
+      typed={store.typed.limitsOf(card)}
       faults={found?.key === key ? found.faults : {}}
-      onType={(change) => store.typeLimits(card, change)}
+      onType={(change) => store.typed.changeLimits(card, change)}
     />
   );
 }
@@ -171,9 +171,9 @@ function Comment({ card, store }: CardProps) {
         class="input"
         maxLength={2_000}
         placeholder={isRejecting ? 'Reason. Enter rejects, Escape cancels' : 'Comment (optional)'}
-        value={store.commentOn(key)}
+        value={store.typed.commentOn(key)}
         disabled={isBusy}
-        onInput={(event) => store.comment(key, event.currentTarget.value)}
+        onInput={(event) => store.typed.comment(key, event.currentTarget.value)}
         onBlur={() => (store.rejecting.value = null)}
         onKeyDown={onKeyDown}
       />

@@ -2,8 +2,8 @@
 import type { ReadonlySignal } from '@preact/signals';
 import { computed, effect, signal } from '@preact/signals';
 import type { Approval } from '../../../generated/schemas.js';
-import type { LimitFaults, TypedLimits } from '../../record/budget.js';
-import { NO_LIMITS, raisedLimits, suggestedLimits } from '../../record/budget.js';
+import type { LimitFaults } from '../../record/budget.js';
+import { raisedLimits } from '../../record/budget.js';
 import { effectText, outcomeText } from '../../record/decision-texts.js';
 import type { Decision, Decisions, Outcome } from '../../shell/decisions.js';
 import { byWait, pauseKey, type PendingApprovals } from '../../shell/pending-approvals.js';
@@ -11,14 +11,13 @@ import type { SentEdit } from './editing.js';
 import { Editing } from './editing.js';
 import type { PauseContent } from './pause-content.js';
 import { labelIn, nextLabels } from './pause-content.js';
+import { Typed } from './typed.js';
 
 /**
  * How long a decided card stays, so that a second click or key does not hit the next card. If another user decides the
  * card, shortcuts are ignored for the same time.
  */
 const LINGER_MS = 300;
-/** Number of pauses whose comments, limits and texts are kept. */
-const MAX_REMEMBERED = 200;
 
 export interface Card {
   /** See {@link pauseKey}. */
@@ -61,14 +60,13 @@ export class InboxStore {
   readonly #busy = signal<ReadonlyMap<string, Approval>>(new Map());
   /** Pauses that the user has decided on this page. */
   readonly #sent = new Map<string, Approval>();
-  readonly #comments = signal<ReadonlyMap<string, string>>(new Map());
-  readonly #limits = signal<ReadonlyMap<string, TypedLimits>>(new Map());
   #place = 0;
   /** The pause to edit when its content is loaded, and the content that was loaded last. */
   #keyToEdit: string | null = null;
   #loaded: { readonly key: string; readonly content: PauseContent } | null = null;
 
   readonly editing: Editing;
+  readonly typed = new Typed();
 
   /** What is wrong with the limits of the last approval of a pause for the budget, or null. */
   readonly limitFaults = signal<{ readonly key: string; readonly faults: LimitFaults } | null>(null);
@@ -159,36 +157,20 @@ export class InboxStore {
     if (card?.mayDecide === true && !card.isBusy) this.rejecting.value = card.key;
   }
 
-  commentOn(key: string): string {
-    return this.#comments.value.get(key) ?? '';
-  }
-
-  comment(key: string, text: string): void {
-    this.#comments.value = new Map([...this.#comments.value, [key, text] as const].slice(-MAX_REMEMBERED));
-  }
-
-  /** The new limits of a pause for the budget, as typed or suggested. */
-  limitsOf({ key, pause: { budget } }: Card): TypedLimits {
-    return this.#limits.value.get(key) ?? (budget === undefined ? NO_LIMITS : suggestedLimits(budget));
-  }
-
-  typeLimits(card: Card, change: Partial<TypedLimits>): void {
-    const typed = { ...this.limitsOf(card), ...change };
-    this.#limits.value = new Map([...this.#limits.value, [card.key, typed] as const].slice(-MAX_REMEMBERED));
-  }
-
   /** Approves or rejects, once; at a pause for the budget it approves with the typed limits. */
   async decide(card: Card, action: 'approve' | 'reject'): Promise<void> {
     const { key, pause, mayDecide } = card;
     if (!mayDecide || card.isBusy || this.#busy.peek().has(key)) return;
-    const comment = this.commentOn(key).trim() || undefined;
+    const comment = this.typed.commentOn(key).trim() || undefined;
     const { budget: status } = pause;
     const isRaise = action === 'approve' && isForBudget(pause) && status !== undefined;
-    const { limits: budget, faults } = isRaise ? raisedLimits(this.limitsOf(card), status) : { limits: {}, faults: {} };
+    const { limits: budget, faults } = isRaise
+      ? raisedLimits(this.typed.limitsOf(card), status)
+      : { limits: {}, faults: {} };
     this.limitFaults.value = { key, faults };
     if (Object.keys(faults).length > 0) return;
     const outcome = await this.#send(pause, { action, comment, ...(isRaise && { budget }) });
-    if (outcome.kind === 'recorded') this.comment(key, '');
+    if (outcome.kind === 'recorded') this.typed.comment(key, '');
   }
 
   #sendEdit({ edit: { key, state }, change, comment }: SentEdit): Promise<Outcome> {
