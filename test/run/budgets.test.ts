@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import type { Graph, GraphNode, NodeOutput, NodeUsage, RunBudget } from '../../src/generated/schemas.js';
+import { dollarsUp } from '../../src/run/budget/budget-text.js';
 import { mostTokens, unpricedModel } from '../../src/run/budget/spending.js';
 import { BudgetRefused } from '../../src/run/errors.js';
 import { buildForkRequest } from '../../src/run/fork.js';
@@ -498,6 +499,16 @@ describe('The estimate of a prompt', () => {
   it('is a third of the characters in scripts with spaces', () => {
     for (const text of ['слово', 'λόγος', 'שלום', 'कलम।', 'சொல்', '“a–b”…€', '{"a": 1}\n\n']) {
       expect(mostTokens(text.repeat(30)), text).to.equal(text.length * 10);
+    }
+  });
+});
+
+describe('The least budget that an error names', () => {
+  it('is never below what the next calls need, also for sums with the noise of binary fractions', () => {
+    for (const usd of [3.6993840000000002, 1.0894220000000001, 5.0220460000000005, 0.1 + 0.2, 0.3, 1e-9]) {
+      expect(dollarsUp(usd), String(usd))
+        .to.be.at.least(usd)
+        .and.at.most(usd + 2e-6);
     }
   });
 });

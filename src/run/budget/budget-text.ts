@@ -23,5 +23,7 @@ export function amountText({ usd, tokens }: Pick<RunBudget, 'usd' | 'tokens'>): 
 
 /** US dollars rounded up to a millionth. */
 export function dollarsUp(usd: number): number {
-  return Math.ceil(usd * 1e6) / 1e6;
+  const millionths = Math.ceil(usd * 1e6);
+  // The product of a sum with the noise of binary fractions may round down to a whole number.
+  return (millionths / 1e6 < usd ? millionths + 1 : millionths) / 1e6;
 }
