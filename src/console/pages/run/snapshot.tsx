@@ -1,4 +1,7 @@
 /** The run at the event shown: its state and its events. */
+import { useSignal } from '@preact/signals';
+import type { Fold } from '../../record/event-rows.js';
+import { eventRows } from '../../record/event-rows.js';
 import { usageText } from '../../record/usage-text.js';
 import type { Fact } from '../../ui/controls.js';
 import { Facts } from '../../ui/controls.js';
@@ -48,15 +51,24 @@ const ROW_PX = 34;
 
 export function Events({ store }: Shown) {
   const { value: shown } = store.shown;
+  const { events } = store.record;
+  /** Folds that the user has opened or closed, by their first event. */
+  const opened = useSignal<ReadonlyMap<number, boolean>>(new Map());
+  const rows = eventRows(events, store.head.value + 1, { opened: (seq) => opened.value.get(seq), shown });
   return (
     <Windowed
       label="Events"
-      count={store.head.value + 1}
+      count={rows.length}
       rowHeight={ROW_PX}
-      current={shown}
-      row={(seq) => {
-        const event = store.record.events[seq];
+      current={rows.findIndex(({ seq, fold }) => (fold === null ? seq === shown : isFolded(fold, seq, shown)))}
+      row={(index) => {
+        const { seq = 0, fold = null } = rows[index] ?? {};
+        const event = events[seq];
         if (event === undefined) return null;
+        if (fold !== null) {
+          const toggle = (): void => void (opened.value = new Map(opened.value).set(seq, !fold.isOpen));
+          return <FoldRow label={store.labelOf(fold.node)} {...{ seq, fold, toggle, isLater: seq > shown }} />;
+        }
         const words = store.textOf(event);
         return (
           <button
@@ -72,6 +84,39 @@ export function Events({ store }: Shown) {
         );
       }}
     />
+  );
+}
+
+function isFolded({ last, isOpen }: Fold, seq: number, shown: number): boolean {
+  return !isOpen && seq <= shown && shown <= last;
+}
+
+/** The row of the events of a panel, rank or jury, which opens into them. */
+function FoldRow({
+  label,
+  seq,
+  fold: { last, isOpen },
+  toggle,
+  isLater,
+}: {
+  readonly label: string;
+  readonly seq: number;
+  readonly fold: Fold;
+  readonly toggle: () => void;
+  readonly isLater: boolean;
+}) {
+  const words = `${label}: ${last - seq + 1} events of its members`;
+  return (
+    <button
+      type="button"
+      class={`event${isLater ? ' later' : ''}`}
+      aria-expanded={isOpen}
+      title={isOpen ? 'Close these events' : 'Open these events'}
+      onClick={toggle}
+    >
+      <span class="numeric muted small">{isOpen ? '▾' : '▸'}</span>
+      <span class="clip">{words}</span>
+    </button>
   );
 }
 
