@@ -1,7 +1,7 @@
 /** The frame of every page: navigation, session and the page itself. */
 import type { ComponentType } from 'preact';
 import { useSignal } from '@preact/signals';
-import { useEffect } from 'preact/hooks';
+import { useEffect, useRef } from 'preact/hooks';
 import { RunPage } from '../pages/run/page.js';
 import { RunsPage } from '../pages/runs/page.js';
 import { Button, TextBox } from '../ui/controls.js';
@@ -38,6 +38,7 @@ const PAGES: Readonly<Record<string, Page>> = {
   'blueprints/*': later('Councils', async () => (await import('../pages/blueprint/page.js')).BlueprintPage),
   documents: DOCUMENTS,
   'documents/*': DOCUMENTS,
+  overview: later('Overview', async () => (await import('../pages/overview/page.js')).OverviewPage),
   models: later('Models', async () => (await import('../pages/models/page.js')).ModelsPage),
   settings: later('Settings', async () => (await import('../pages/settings/page.js')).SettingsPage),
 };
@@ -47,6 +48,7 @@ const NAVIGATION = [
   { place: 'Inbox', icon: 'inbox', parts: ['inbox'] },
   { place: 'Councils', icon: 'councils', parts: ['blueprints'] },
   { place: 'Documents', icon: 'documents', parts: ['documents'] },
+  { place: 'Overview', icon: 'overview', parts: ['overview'] },
   { place: 'Models', icon: 'models', parts: ['models'] },
 ] as const;
 
@@ -58,6 +60,9 @@ export function App() {
   const isIn = session.value.status === 'in';
   const isSearching = useSignal(false);
   useCtrlK(() => (isSearching.value = isIn && !isSearching.value));
+  const nav = useRef<HTMLElement>(null);
+  // On a phone the row of pages is longer than the window.
+  useEffect(() => nav.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest' }), [page?.place]);
   const count = session.value.status === 'in' ? (pendingApprovals.count.value ?? 0) : 0;
   return (
     <div class={isServiceDown.value ? 'frame service-down' : 'frame'}>
@@ -71,7 +76,7 @@ export function App() {
             <Logo />
             Council
           </a>
-          <nav aria-label="Pages">
+          <nav aria-label="Pages" ref={nav}>
             {NAVIGATION.map(({ place, icon, parts }) => (
               <a key={place} href={pageUrl(parts)} aria-current={page?.place === place ? 'page' : undefined}>
                 <Icon name={icon} />

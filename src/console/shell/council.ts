@@ -1,5 +1,5 @@
 /** The typed client of the service that sent this page, and the pauses that wait for a decision. */
-import type { Readiness } from '../../generated/schemas.js';
+import type { Overview, Readiness } from '../../generated/schemas.js';
 import { Approvals } from '../../client/approvals.js';
 import { Blueprints } from '../../client/blueprints.js';
 import { Documents } from '../../client/documents.js';
@@ -7,11 +7,13 @@ import type { FeedOptions } from '../../client/feed.js';
 import { feedStream } from '../../client/feed.js';
 import { openApi, pathOf } from '../../client/http.js';
 import type { CallOptions } from '../../client/http.js';
+import type { OverviewOptions } from '../../client/client.js';
 import { listProviders } from '../../client/providers.js';
 import { Run } from '../../client/run.js';
 import { Runs } from '../../client/runs.js';
 import { Keys, Session } from '../../client/access.js';
 import { hostSystem } from '../../client/system.js';
+import { Webhooks } from '../../client/webhooks.js';
 import { hostWebSocket } from '../../client/web-socket.js';
 import { isServiceDown } from '../ui/states.js';
 import { PendingApprovals } from './pending-approvals.js';
@@ -41,6 +43,9 @@ export const council = {
   keys: new Keys(api),
   run: (id: string): Run => new Run(api, id),
   providers: (options: CallOptions) => listProviders(api, options),
+  webhooks: new Webhooks(api),
+  overview: ({ from, to, signal }: OverviewOptions): Promise<Overview> =>
+    api.json({ path: pathOf('overview'), query: { from, to }, signal }),
   ready: ({ signal }: CallOptions): Promise<Readiness> =>
     api.json({ path: pathOf('health', 'ready'), signal, isRepeatable: false }),
   feed: (options: FeedOptions) => feedStream(api, options),

@@ -128,6 +128,7 @@ function pageEntries(): readonly Entry[] {
     { icon: 'inbox', text: 'Inbox', kind: 'page', url: pageUrl(['inbox']) },
     { icon: 'councils', text: 'Councils', kind: 'page', url: pageUrl(['blueprints']) },
     { icon: 'documents', text: 'Documents', kind: 'page', url: pageUrl(['documents']) },
+    { icon: 'overview', text: 'Overview', kind: 'page', url: pageUrl(['overview']) },
     { icon: 'models', text: 'Models', kind: 'page', url: pageUrl(['models']) },
     { icon: 'settings', text: 'Settings', kind: 'page', url: pageUrl(['settings']) },
   ];

@@ -1,0 +1,45 @@
+import { expect } from 'chai';
+import { describeInBrowser, faultsIn, settled } from '../support/console-browser.js';
+import type { LivedInService } from '../support/lived-in-service.js';
+import { startLivedInService } from '../support/lived-in-service.js';
+
+describeInBrowser('The overview', (browser) => {
+  let town: LivedInService;
+
+  before(async () => {
+    town = await startLivedInService();
+  });
+  after(() => town.stop());
+
+  it('shows runs by day and outcome, scores and cost by council, and what waits, with tables', async () => {
+    const page = await browser.open(`${town.url}/console/nothing`, { expectsRefusals: true });
+    await page.context().request.post(`${town.url}/api/session`, { data: { key: town.keys.ann } });
+    await page.goto(`${town.url}/console/overview?days=365`);
+    await settled(page);
+    const waiting = page.getByRole('region', { name: 'Waiting for a decision' });
+    await waiting.getByRole('link', { name: '2 runs' }).waitFor();
+    const days = page.getByRole('region', { name: 'Runs by day', exact: true });
+    expect(await days.locator('svg rect.completed').count()).to.be.above(0);
+    await days.getByText('Show as a table').click();
+    const sum = async (column: number): Promise<number> =>
+      (await days.locator(`tbody td:nth-of-type(${column})`).allInnerTexts()).reduce(
+        (all, text) => all + Number(text),
+        0,
+      );
+    expect(
+      [await sum(1), await sum(2), await sum(3), await sum(4)],
+      'completed, rejected, cancelled, failed',
+    ).to.deep.equal([7, 1, 1, 1]);
+    const councils = page.getByRole('region', { name: 'Councils' });
+    await councils.getByRole('rowheader', { name: 'Council of the town' }).waitFor();
+    await councils
+      .getByRole('img', { name: /^Scores by day: 20/ })
+      .first()
+      .waitFor();
+    await page.getByRole('region', { name: 'Cost by model' }).getByRole('cell', { name: '$0' }).first().waitFor();
+    expect(await faultsIn(page)).to.deep.equal([]);
+    await page.getByRole('button', { name: '7 days' }).click();
+    await page.waitForURL(/days=7/);
+    await page.close();
+  });
+});
