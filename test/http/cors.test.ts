@@ -43,6 +43,7 @@ describe('Cross-origin access', () => {
     const exposed = headers.get('Access-Control-Expose-Headers')?.split(', ');
     expect(exposed).to.have.members([
       'Allow',
+      'Content-Disposition',
       'Content-Location',
       'Council-Run-Id',
       'ETag',
