@@ -221,7 +221,7 @@ const RULES: Readonly<Record<string, Rule>> = {
 
   // Browsers load it: the client, and of the service only what folds and routes.
   console: {
-    ours: ['client', 'run/budget/end', 'run/cost-text', 'run/failure-texts'],
+    ours: ['client', 'graph/label', 'run/budget/end', 'run/cost-text', 'run/failure-texts'],
     types: ['generated'],
     node: 'none',
     npm: ['preact', '@preact/signals'],

@@ -8,20 +8,11 @@ import { countOf, excerpt, shortCount } from './counts.js';
 import { lengthText } from './durations.js';
 import type { ExecutionState } from './executions.js';
 import type { MemberState } from './member-executions.js';
+import type { Names } from './page-words.js';
 import { inPageWords } from './page-words.js';
 import { withoutMarks } from './plain-draft.js';
 import { endText, failureText } from './run-end.js';
 import type { Waiting } from './timeline-lanes.js';
-
-/** The names of nodes and members in texts. */
-export interface Names {
-  /** The name of a node, by its id. */
-  readonly node: (id: string) => string;
-  /** The name of a member of a node, by both ids. */
-  readonly member: (node: string, id: string) => string;
-  /** The name of a member of a panel whose answer was ranked, by its id. */
-  readonly ranked: (id: string) => string;
-}
 
 /** Names nodes and members by their ids, in the words of the API. */
 export const IDS: Names = { node: (id) => id, member: (_node, id) => id, ranked: (id) => id };

@@ -1,5 +1,14 @@
 /** Texts of the service in the words of pages: a council for a blueprint, a member for a node, and labels for ids. */
-import type { Names } from './event-text.js';
+
+/** The names of nodes and members in texts. */
+export interface Names {
+  /** The name of a node, by its id. */
+  readonly node: (id: string) => string;
+  /** The name of a member of a node, by both ids. */
+  readonly member: (node: string, id: string) => string;
+  /** The name of a member of a panel whose answer was ranked, by its id. */
+  readonly ranked: (id: string) => string;
+}
 
 /** A text that the service wrote itself, without words of users or models. */
 export function inPageWords(text: string): string {

@@ -4,7 +4,7 @@ import type { BudgetEnd } from '../../run/budget/end.js';
 import { BUDGET_ENDS, budgetEndOf, REJECTED } from '../../run/budget/end.js';
 import { runFailureText } from '../../run/failure-texts.js';
 import { countOf } from './counts.js';
-import type { Names } from './event-text.js';
+import type { Names } from './page-words.js';
 import { withLabels } from './page-words.js';
 
 /** How its budget has ended a run at an event, or null if it has not. */

@@ -13,7 +13,7 @@ import type { RunSnapshot } from '../../record/run-record.js';
 import { RunRecord } from '../../record/run-record.js';
 import type { Timeline } from '../../record/timeline.js';
 import { timelineAt } from '../../record/timeline.js';
-import type { Names } from '../../record/event-text.js';
+import type { Names } from '../../record/page-words.js';
 import { eventText } from '../../record/event-text.js';
 import type { Source } from '../../record/sources.js';
 import { sourcesAt } from '../../record/sources.js';
