@@ -23,6 +23,7 @@ import { WebhookCorrupt } from './errors.js';
 import { deliveringWebhookOf, deliveryEventReader } from './events.js';
 import type { Messages } from './message.js';
 import { Outbox } from './outbox.js';
+import { Pace } from './pace.js';
 import { retryDelivery } from './retry-delivery.js';
 import type { DeliveryIds } from './retry-delivery.js';
 import type { Webhook } from './state.js';
@@ -72,10 +73,12 @@ export class Dispatcher {
   #freePlaces = MAX_PLACES;
   #isCheckDue = false;
   readonly #backlog: Backlog;
+  readonly #pace: Pace;
   #cancelCheck: () => void = () => undefined;
 
   constructor(deps: DispatcherDeps) {
     this.#deps = deps;
+    this.#pace = new Pace(deps.system);
     this.#backlog = new Backlog({
       ...deps,
       outboxes: () => this.#outboxes.values(),
@@ -131,6 +134,7 @@ export class Dispatcher {
   async stop(): Promise<void> {
     const { system } = this.#deps;
     this.#cancelCheck();
+    this.#pace.stop();
     const ended = Promise.all([this.#tasks.end(), this.#backlog.stop()]);
     const outboxes = [...this.#outboxes.values()];
     await settledWithin(Promise.all(outboxes.map((each) => each.finish())), { system, maxMs: STOP_MS });
@@ -222,6 +226,7 @@ export class Dispatcher {
       place,
       deps: {
         ...{ log, system, instanceId, maySend: () => !members.isFenced() },
+        mayStart: (callBack) => this.#pace.take(callBack),
         attempt: (delivery, signal) => {
           const webhook = store.known(id);
           if (webhook === null) return Promise.reject(new Error(`Webhook "${id}" is deleted`));

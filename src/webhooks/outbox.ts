@@ -16,7 +16,7 @@ import { deliveryStream } from './events.js';
 
 /** Most deliveries that wait in memory for one webhook. Later events stay in the log until half of them have ended. */
 export const MAX_WAITING = 100;
-/** Attempts at once while the receiver succeeds; after a failure it gets one at a time. */
+/** Attempts at once while the receiver succeeds; after a failure, and at first, it gets one at a time. */
 const MAX_SENDING = 8;
 /** Events after which the whole state is recorded again. */
 const CLAIM_EVERY = 100;
@@ -32,6 +32,8 @@ export interface OutboxDeps {
   readonly attempt: (delivery: Delivery, signal: AbortSignal) => Promise<Attempted>;
   /** Takes one of the places that all webhooks share for more than one attempt at once. Returns whether there was one. */
   readonly places: { take(): boolean; free(): void };
+  /** Whether an attempt may start now. If not, calls back when it may. */
+  readonly mayStart: (callBack: () => void) => boolean;
   /** Whether this instance may send now. */
   readonly maySend: () => boolean;
   /** Called when the receiver has answered 410. */
@@ -73,11 +75,13 @@ export class Outbox {
   readonly #sending = new Set<string>();
   readonly #records = new Sequencer();
   readonly #tasks = new TaskTracker();
-  #isHealthy = true;
+  /** Whether the last attempt has succeeded. */
+  #isHealthy = false;
   /** Whether the receiver has answered 410. */
   #isGone = false;
   #isFinishing = false;
   readonly #attempts = new Set<Promise<void>>();
+  readonly #wake = (): void => this.pump();
   #unrecorded = 0;
   #cancelTimer: () => void = () => undefined;
 
@@ -174,10 +178,14 @@ export class Outbox {
 
   /** Returns whether there was a place for the attempt. The first needs none, so that no webhook waits for another. */
   #start(delivery: Delivery): boolean {
-    const { places } = this.#deps;
+    const { places, mayStart } = this.#deps;
     const needsPlace = this.#sending.size > 0;
     if (this.#sending.size >= (this.#isHealthy ? MAX_SENDING : 1)) return false;
     if (needsPlace && !places.take()) return false;
+    if (!mayStart(this.#wake)) {
+      if (needsPlace) places.free();
+      return false;
+    }
     this.#sending.add(delivery.id);
     const attempt = this.#tasks.track(this.#attempt(delivery)).finally(() => {
       if (needsPlace) places.free();
