@@ -163,8 +163,7 @@ export class Dispatcher {
     // What this instance knows of the deliveries may be out of date: it claims them again, if no other instance has.
     const isFenced = members.isFenced();
     for (const [webhookId, outbox] of this.#outboxes) {
-      if (isActive(store.known(webhookId)) && !isFenced) outbox.pump();
-      else this.#drop(outbox);
+      if (isFenced || !isActive(store.known(webhookId))) this.#drop(outbox);
     }
     for (const webhookId of this.#owners.keys()) if (store.known(webhookId) === null) this.#owners.delete(webhookId);
     if (isFenced) return;

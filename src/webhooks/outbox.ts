@@ -22,6 +22,8 @@ const MAX_SENDING = 8;
 const CLAIM_EVERY = 100;
 /** Events of runs after which the place in the log is recorded, if no delivery has recorded it. */
 const PLACE_EVERY = 50_000;
+/** Wait while this instance may not send, in milliseconds. */
+const BLOCKED_MS = 1_000;
 /** Longest timer, in milliseconds, so that a change of the clock delays no delivery for longer. */
 const LONGEST_TIMER_MS = 60_000;
 
@@ -81,7 +83,12 @@ export class Outbox {
   #isGone = false;
   #isFinishing = false;
   readonly #attempts = new Set<Promise<void>>();
-  readonly #wake = (): void => this.pump();
+  /** Whether an attempt waits for the turn of this webhook. */
+  #isWaiting = false;
+  readonly #wake = (): void => {
+    this.#isWaiting = false;
+    this.pump();
+  };
   #unrecorded = 0;
   #cancelTimer: () => void = () => undefined;
 
@@ -133,7 +140,10 @@ export class Outbox {
 
   /** Starts the attempts that are due. */
   pump(): void {
-    if (this.#tasks.isEnding || this.#isFinishing || this.#isGone || !this.#deps.maySend()) return;
+    if (this.#tasks.isEnding || this.#isFinishing || this.#isGone) return;
+    // The end of an attempt, or its turn, calls this again.
+    if (this.#sending.size >= this.#mostAtOnce || this.#isWaiting) return;
+    if (!this.#deps.maySend()) return this.#pumpAfter(BLOCKED_MS);
     const nowMs = Date.parse(this.#deps.system.now());
     let nextMs = Number.POSITIVE_INFINITY;
     for (const delivery of this.#firstOfRuns()) {
@@ -142,8 +152,12 @@ export class Outbox {
       else if (!this.#start(delivery)) break;
     }
     this.#cancelTimer();
-    if (nextMs === Number.POSITIVE_INFINITY) return;
-    this.#cancelTimer = this.#deps.system.after(Math.min(nextMs - nowMs, LONGEST_TIMER_MS), () => this.pump());
+    if (nextMs !== Number.POSITIVE_INFINITY) this.#pumpAfter(Math.min(nextMs - nowMs, LONGEST_TIMER_MS));
+  }
+
+  #pumpAfter(waitMs: number): void {
+    this.#cancelTimer();
+    this.#cancelTimer = this.#deps.system.after(waitMs, () => this.pump());
   }
 
   /** Another instance has appended to the stream: a retry by a human, or a claim. */
@@ -166,6 +180,10 @@ export class Outbox {
     await this.#tasks.end();
   }
 
+  get #mostAtOnce(): number {
+    return this.#isHealthy ? MAX_SENDING : 1;
+  }
+
   /** The first delivery of each run, unless it is being attempted. */
   #firstOfRuns(): readonly Delivery[] {
     const runs = new Set<string>();
@@ -180,9 +198,10 @@ export class Outbox {
   #start(delivery: Delivery): boolean {
     const { places, mayStart } = this.#deps;
     const needsPlace = this.#sending.size > 0;
-    if (this.#sending.size >= (this.#isHealthy ? MAX_SENDING : 1)) return false;
+    if (this.#sending.size >= this.#mostAtOnce) return false;
     if (needsPlace && !places.take()) return false;
     if (!mayStart(this.#wake)) {
+      this.#isWaiting = true;
       if (needsPlace) places.free();
       return false;
     }

@@ -212,7 +212,7 @@ describe('A receiver of webhooks', () => {
         await finished();
         await other.until((all) => all.length === runs);
       }
-      await untilTrue(() => Promise.resolve(sockets.size === 3));
+      await untilTrue(() => sockets.size > 0);
       system.jump(15_000);
       await delivery(webhook, ({ error }) => error === 'no answer within 15 s');
     });
