@@ -91,6 +91,10 @@ export const COMMANDS: readonly CommandRow[] = [
     load: async () => (await import('./commands/keys.js')).keys,
   },
   {
+    ...{ name: 'webhooks', words: 'add|list|remove …', does: 'registers webhooks, shows deliveries', ...RECORD },
+    load: async () => (await import('./commands/webhooks.js')).webhooks,
+  },
+  {
     ...{ name: 'prices', words: '[MODEL...]', does: 'lists the prices of models' },
     load: async () => (await import('./commands/prices.js')).prices,
     onSecondSignal: null,
