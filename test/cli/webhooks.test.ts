@@ -36,8 +36,9 @@ describe('council webhooks', () => {
     expect((await webhooks('list')).stdout).to.equal(`${id}  ${receiver.url}  RunCompleted,RunFailed\n`);
     await restClient(service.url).start();
     await receiver.until((all) => all.length === 1);
-    const [{ body, headers } = { body: '', headers: {} }] = receiver.received;
-    expect(new Webhook(secret).verify(body, headers as Record<string, string>)).to.be.an('object');
+    const [received] = receiver.received;
+    const headers = { ...received?.headers } as Record<string, string>;
+    expect(new Webhook(secret).verify(received?.body ?? '', headers)).to.be.an('object');
     await untilTrue(async () => (await webhooks('deliveries', id)).stdout.includes('delivered, 1 attempts'));
     const delivery = String(headers['webhook-id']);
     expect(await webhooks('retry', id, delivery)).to.include({ code: 0, stdout: '' });
