@@ -20,5 +20,5 @@ export function withLabels(error: string, names: Names): string {
   return error
     .replace(/^Cannot run blueprint "[^"]*"/, 'Cannot run the council')
     .replace(/"([^"\n]{1,128})"/g, (_, id: string) => `"${names.node(id)}"`)
-    .replace(/\bnode(?= ")/gi, 'member');
+    .replace(/\b(n)ode(?= ")/gi, (_, first: string) => (first === 'N' ? 'Member' : 'member'));
 }

@@ -37,6 +37,11 @@ export function DraftActions({ store }: { readonly store: RunStore }) {
       isBusy.value = false;
     }
   }
+  function print(): void {
+    store.setTab('draft');
+    // After the draft is rendered.
+    window.requestAnimationFrame(() => window.print());
+  }
   const html = (): { readonly html?: string } =>
     loaded.status === 'ready' ? { html: draftHtml(draftTree(loaded.value.tokensOf(text))) } : {};
   const word = {
@@ -59,7 +64,7 @@ export function DraftActions({ store }: { readonly store: RunStore }) {
         actions={[
           { text: 'Markdown (.md)', note: 'The draft as it is recorded', onClick: () => void download('md') },
           ...(ask === undefined ? [] : [word]),
-          { text: 'Print or PDF', note: 'The title and the draft alone', onClick: () => window.print() },
+          { text: 'Print or PDF', note: 'The title and the draft alone', onClick: print },
         ]}
       >
         <Icon name="download" /> Download

@@ -114,12 +114,18 @@ function Steps({ store }: { readonly store: RunStore }) {
 
 /** Whether the page follows the run, or a button to the last event. */
 function Live({ store }: { readonly store: RunStore }) {
-  if (store.isFollowing.value) return <Badge tone="busy">Live</Badge>;
-  if (store.shown.value >= store.head.value) return null;
+  const { value: isFollowing } = store.isFollowing;
+  if (!isFollowing && store.shown.value >= store.head.value) return null;
   return (
-    <Button slim onClick={() => store.goTo(null)}>
-      {store.isOver.value || !store.source.isLive ? 'Show last event' : 'Back to live'}
-    </Button>
+    <div class="scrubber-live">
+      {isFollowing ? (
+        <Badge tone="busy">Live</Badge>
+      ) : (
+        <Button slim onClick={() => store.goTo(null)}>
+          {store.isOver.value || !store.source.isLive ? 'Show last event' : 'Back to live'}
+        </Button>
+      )}
+    </div>
   );
 }
 
