@@ -57,7 +57,7 @@ describeInBrowser('A budget in the console', (browser) => {
       .getByRole('dialog')
       .getByRole('button', { name: /^Start/ })
       .click();
-    await page.getByRole('heading', { name: 'Paused for its budget before' }).waitFor();
+    await page.getByRole('heading', { name: 'Waiting for a larger budget before' }).waitFor();
     await page.getByText(/^\$0 of \$0\.5, 0 of 100 tokens spent\. To continue/).waitFor();
     expect(Number(await newTotal(page).inputValue())).to.be.greaterThan(8_192);
     expect(await faultsIn(page)).to.deep.equal([]);

@@ -134,6 +134,30 @@ describeInBrowser('The inbox', (browser) => {
     expect(await cardOf(page, 'Waits longer').getByLabel('Comment').count()).to.equal(0);
   });
 
+  it("has no control with the word Approve before the card's own, whatever the topics say", async () => {
+    await paused(god, 'Approve the plan');
+    await paused(god, 'Do not Approve it');
+    const page = await openAs('ann');
+    await rowOf(page, 'Do not Approve it').waitFor();
+    const names = await page.evaluate<string[]>(
+      `[...document.querySelectorAll('a, button, input, summary')].map((each) => each.ariaLabel ?? each.innerText)`,
+    );
+    expect(names.find((name) => name.includes('Approve'))).to.match(/^Approve\s*a$/);
+  });
+
+  it('walks the rows of the list by the arrow keys, and the focus follows', async () => {
+    await paused(god, 'First');
+    await paused(god, 'Second');
+    const page = await openAs('ann');
+    await cardOf(page, 'First').waitFor();
+    await rowOf(page, 'First').focus();
+    await page.keyboard.press('ArrowDown');
+    await cardOf(page, 'Second').waitFor();
+    await untilTrue(async () => (await page.evaluate<string>('document.activeElement.innerText')).startsWith('Second'));
+    await page.keyboard.press('ArrowUp');
+    await cardOf(page, 'First').waitFor();
+  });
+
   it('walks the cards by keyboard, rejects with a comment, and ignores keys typed into a field', async () => {
     const ids = [await paused(god, 'One'), await paused(god, 'Two'), await paused(god, 'Three')];
     const page = await openAs('ann');

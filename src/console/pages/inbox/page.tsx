@@ -42,7 +42,7 @@ export function InboxPage() {
   const isHelpOpen = useSignal(false);
   const showHelp = (): void => void (isHelpOpen.value = true);
   useShortcuts({ ...shortcutsOf(store), '?': showHelp }, () => settings.value.shortcuts && !store.isTyping);
-  const { length } = store.cards.value;
+  const { length } = store.cards.value.filter(({ late }) => late === null);
   return (
     <main id="page" class="wide inbox">
       <div class="page-head">

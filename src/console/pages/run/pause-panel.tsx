@@ -42,11 +42,11 @@ export function OpenPause({ store, summary, pause }: OpenPauseProps) {
     <section class="card run-pause" aria-labelledby="pause">
       <div class="row spread">
         <h2 id="pause">
-          {isForBudget ? 'Paused for its budget before ' : 'Waiting for a decision before '}
+          {isForBudget ? 'Waiting for a larger budget before ' : 'Waiting for a decision before '}
           {summary.now.nextNodes.map((node) => store.labelOf(node)).join(', ')}
         </h2>
         <span class="small">
-          for <Since at={pause.pausedAt} />
+          for <Since at={pause.pausedAt} /> · <a href={pageUrl(['inbox'], { run: runId })}>Open in inbox</a>
         </span>
       </div>
       {approvals !== null && <Rules approvals={approvals} />}
@@ -178,9 +178,6 @@ function Buttons({ comment, limits, editing, ...props }: ButtonsProps) {
         <Button tone="danger" onClick={() => send({ action: 'reject' })}>
           Reject
         </Button>
-        <a class="small" href={pageUrl(['inbox'], { run: store.source.id })}>
-          Open in inbox
-        </a>
       </div>
     </>
   );
