@@ -150,7 +150,7 @@ export class RunRepository implements ActorHost {
     const { log, system, ownAppends, tasks } = this.#deps;
     const { chart, snapshot, claimDecision, waitsForRoom = false } = base;
     const before = snapshot?.context.run ?? null;
-    const sealed = sealAppend(this.#deps, { ...decidedAt(base), ...factsAfter(before?.head ?? null, runId, facts) });
+    const sealed = sealAppend(this.#deps, factsFrom(base, runId, facts));
     const start = snapshot ?? chart.first(sealed.recorded[0]);
     const to = outcomeOf(base, { start, recorded: sealed.recorded });
     const run = to.context.run;
@@ -216,10 +216,11 @@ export class RunRepository implements ActorHost {
   }
 }
 
-/** A claim was folded with the time of its decision, so it must be recorded with the same time. */
-function decidedAt({ at, claimDecision }: AppendBase): { readonly at?: string } {
-  const decided = claimDecision?.context.at ?? at;
-  return decided === undefined ? {} : { at: decided };
+/** Facts to seal. A claim was folded with the time of its decision, so it must be recorded with the same time. */
+function factsFrom({ snapshot, at, claimDecision }: AppendBase, runId: string, facts: readonly RunFact[]) {
+  const after = factsAfter(snapshot?.context.run.head ?? null, runId, facts);
+  const decidedAt = claimDecision?.context.at ?? at;
+  return decidedAt === undefined ? after : { at: decidedAt, ...after };
 }
 
 /** The snapshot after facts as recorded. @throws {TransitionRefused} when the chart does not allow one of them */
