@@ -66,7 +66,7 @@ function removeEmptyFolders(folder) {
 }
 
 /** Files that a build makes; other files in dist are drafts of a concurrent build. */
-const OUTPUT = /\.(js|js\.map|d\.ts|css|html)$/;
+const OUTPUT = /\.(js|js\.map|d\.ts|css|html|svg|webmanifest)$/;
 
 /** In milliseconds. Folders count too, because removing or renaming a file changes only its folder. */
 function timeOfLastChange(sources) {
@@ -158,10 +158,14 @@ async function consoleFiles() {
     // A shared file takes this one with it, so it is one module: what main.tsx loads later is in it.
     bundled({ ...options, entryPoints: { share: join(folder, 'share/main.tsx') } }),
   ]);
-  const assets = [...app, ...share];
+  const plain = readdirSync(folder).filter((name) => /\.(svg|webmanifest)$/.test(name));
+  const assets = [...app, ...share, ...plain.map((name) => [name, readFileSync(join(folder, name), 'utf8')])];
   const version = createHash('sha256').update(JSON.stringify(assets)).digest('hex').slice(0, 12);
   const base = `/console/assets/${version}/`;
   const tags = [
+    ...plain
+      .filter((name) => name.endsWith('.webmanifest'))
+      .map((name) => `<link rel="manifest" href="${base}${name}" />`),
     `<link rel="stylesheet" href="${base}console.css" />`,
     // Named here, so that the browser does not have to read main.js first.
     ...importedBy('main.js', new Map(app)).map((path) => `<link rel="modulepreload" href="${base}${path}" />`),

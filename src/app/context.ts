@@ -68,6 +68,7 @@ export interface Context {
   /** Authenticates callers by keys, sessions and tickets. */
   readonly authenticator: Authenticator;
   readonly model: BoundedModel;
+  readonly prices: PriceTable;
   readonly readiness: Readiness;
   readonly recovery: Recovery;
   /** Counts what this instance does. */

@@ -4,6 +4,7 @@ import type { ProviderState } from '../models/provider-states.js';
 import type { Server } from 'node:http';
 import { createServer } from 'node:http';
 import type { Config } from '../config.js';
+import { aboutLog, priceList } from './about.js';
 import { boundConnections } from './connection-bound.js';
 import type { Context } from './context.js';
 import { createContext } from './context.js';
@@ -184,6 +185,8 @@ function serveContext(server: Server, { context, edge, config, deps, traces, web
     unreachableModels: () => model.unreachable(),
     modelUses: () => model.uses(),
     providers: () => model.providers().map(providerRecord),
+    logInfo: () => aboutLog(context.log, config.eventStore === null ? deps.dataDir.logFile : null),
+    prices: () => priceList(context.prices),
     nodeDefaults: { timeoutMs: config.modelTimeoutMs, maxAttempts: config.modelMaxAttempts },
     ...{ canonical, offlineModel: OFFLINE_MODEL },
     appendDeadlineMs: APPEND_DEADLINE_MS,

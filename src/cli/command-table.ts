@@ -87,6 +87,10 @@ export const COMMANDS: readonly CommandRow[] = [
     load: async () => (await import('./commands/traces.js')).traces,
   },
   {
+    ...{ name: 'overview', words: '--url URL [--from DAY] …', does: 'shows figures of many runs', ...RECORD },
+    load: async () => (await import('./commands/overview.js')).overview,
+  },
+  {
     ...{ name: 'keys', words: 'add|list|revoke …', does: 'adds, lists and revokes API keys', ...RECORD },
     load: async () => (await import('./commands/keys.js')).keys,
   },

@@ -1,5 +1,5 @@
 /** The client of a council run service, for Node and browsers. */
-import type { Health, Overview, ProviderList, Readiness } from '../generated/schemas.js';
+import type { About, Health, Overview, PriceList, ProviderList, Readiness } from '../generated/schemas.js';
 import { Keys, Session } from './access.js';
 import { Approvals } from './approvals.js';
 import { Blueprints } from './blueprints.js';
@@ -92,6 +92,16 @@ export class CouncilClient {
     return this.#api.json({ path: pathOf('overview'), query: { from, to }, signal });
   }
 
+  /** The version, the log and the default model of this instance. */
+  about({ signal }: CallOptions = {}): Promise<About> {
+    return this.#api.json({ path: pathOf('about'), signal });
+  }
+
+  /** The prices that the service charges for calls to models. */
+  prices({ signal }: CallOptions = {}): Promise<PriceList> {
+    return this.#api.json({ path: pathOf('prices'), signal });
+  }
+
   /** Whether the process answers. Not retried. */
   health({ signal }: CallOptions = {}): Promise<Health> {
     return this.#api.json({ path: pathOf('health'), signal, isRepeatable: false });
@@ -141,6 +151,7 @@ export type { RetryOptions, RetryWait } from './retry.js';
 export type { ClientSystem } from './system.js';
 export * from './errors.js';
 export type {
+  About,
   Approval,
   ApprovalGone,
   Blueprint,
@@ -173,6 +184,7 @@ export type {
   NodeStartMessage,
   NumberedChunk,
   Overview,
+  PriceList,
   Readiness,
   RunCounts,
   RunResult,

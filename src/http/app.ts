@@ -17,6 +17,7 @@ import { sendAnswer, whenClosed } from './answer.js';
 import { keyRoutes } from './routes/keys.js';
 import { sessionRoutes } from './routes/sessions.js';
 import { ConsoleFiles, isForConsole } from './console.js';
+import { aboutRoutes } from './routes/about.js';
 import { asyncApiRoute } from './asyncapi.js';
 import { auditRoutes } from './routes/audit.js';
 import { blueprintRunRoutes, runRoutes } from './routes/runs.js';
@@ -59,6 +60,7 @@ export function httpApp(deps: HttpDeps): RequestListener {
   const served = [
     ...healthRoutes(http),
     ...providerRoutes(http),
+    ...aboutRoutes(http),
     ...runs,
     ...councilRoutes(http),
     ...diagramRoutes(http),

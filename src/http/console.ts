@@ -22,6 +22,7 @@ const POLICY = [
   "style-src 'self'",
   "connect-src 'self'",
   "img-src 'self' data:",
+  "manifest-src 'self'",
   "base-uri 'none'",
   "form-action 'self'",
   "frame-ancestors 'none'",
@@ -32,6 +33,8 @@ const MEDIA_TYPES: Readonly<Record<string, string>> = {
   '.html': 'text/html; charset=utf-8',
   '.js': 'text/javascript; charset=utf-8',
   '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml; charset=utf-8',
+  '.webmanifest': 'application/manifest+json; charset=utf-8',
 };
 
 const INDEX = 'index.html';
@@ -46,13 +49,19 @@ interface StaticFile {
   readonly tag: string;
 }
 
-/** Whether a request is for the console: a path below /console, or a browser's navigation to the root. */
+/** Whether a request is for the console: a path below /console, its icon, or a browser's navigation to the root. */
 export function isForConsole(ctx: Context): boolean {
-  return ctx.path === '/console' || ctx.path.startsWith('/console/') || isBrowserNavigation(ctx);
+  return ctx.path === '/console' || ctx.path.startsWith('/console/') || isForIcon(ctx) || isForRoot(ctx);
 }
 
-function isBrowserNavigation(ctx: Context): boolean {
-  return ctx.path === '/' && isPageRequest(ctx);
+/** Whether a request is for the root: of a browser that requests a page, or HEAD of any program. */
+function isForRoot(ctx: Context): boolean {
+  return ctx.path === '/' && (ctx.method === 'HEAD' || isPageRequest(ctx));
+}
+
+/** Browsers request this path for pages without an icon of their own, such as a JSON answer. */
+function isForIcon({ path, method }: Context): boolean {
+  return path === '/favicon.ico' && (method === 'GET' || method === 'HEAD');
 }
 
 /** Whether a browser, rather than a program, requests a page. */
@@ -73,9 +82,10 @@ export class ConsoleFiles {
 
   /** @throws {RequestRefused} 404, 405 */
   async answer(ctx: Context): Promise<void> {
-    if (isBrowserNavigation(ctx)) return ctx.redirect('/console/');
+    if (isForRoot(ctx)) return ctx.redirect('/console/');
     const files = await this.#all();
-    const file = files.get(fileAt(ctx.path));
+    const name = isForIcon(ctx) ? [...files.keys()].find((each) => each.endsWith('/icon.svg')) : fileAt(ctx.path);
+    const file = files.get(name ?? '');
     if (file === undefined) {
       const page = files.get(INDEX);
       // In a browser the page itself says that the address is unknown, with a way back.
@@ -89,6 +99,8 @@ export class ConsoleFiles {
       throw new RequestRefused(`Method ${ctx.method} is not allowed here; use GET`, { status: 405, headers });
     }
     send(ctx, file);
+    // The path of the icon has no version.
+    if (isForIcon(ctx)) ctx.set('Cache-Control', 'public, max-age=86400');
   }
 
   /** Reads and compresses the files once. */

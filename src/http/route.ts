@@ -10,7 +10,14 @@ import type { BlueprintStore } from '../blueprint/store.js';
 import type { NodeDefaults } from '../graph/limits.js';
 import { BlueprintUnknown } from '../blueprint/errors.js';
 import { RunUnknown } from '../run/errors.js';
-import type { DeliberationRecord, Genealogy, ModelCalls, ProviderRecord } from '../generated/schemas.js';
+import type {
+  AboutLog,
+  DeliberationRecord,
+  Genealogy,
+  ModelCalls,
+  PriceList,
+  ProviderRecord,
+} from '../generated/schemas.js';
 import type { Authenticator } from '../keys/authenticator.js';
 import type { Access, Grant } from '../keys/caller.js';
 import type { KeyStore } from '../keys/store.js';
@@ -105,6 +112,10 @@ export interface HttpDeps extends SourceRules, AuthenticationRules {
   readonly modelUses: () => readonly ModelCalls[];
   /** The configured providers of models, the default first. */
   readonly providers: () => readonly ProviderRecord[];
+  /** The log of this instance. */
+  readonly logInfo: () => Promise<AboutLog>;
+  /** The prices of models. */
+  readonly prices: () => PriceList;
   readonly limits: Limits;
   /** Counts the open event streams. */
   readonly streams: OpenCount;

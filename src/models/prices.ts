@@ -20,10 +20,21 @@ export interface PriceTable {
   priceOf(fullName: string): ModelPrice | null;
   /** Where the price of a model comes from: its table, and the source and date that the table names, or null if it has none. */
   originOf(fullName: string): string | null;
+  /** The same as values, or null if it has none. */
+  sourceOf(fullName: string): PriceSource | null;
   /** The models with a price, in alphabetical order: full names, and names for any provider. */
   models(): readonly string[];
   /** SHA-256 of what the table holds, lower-case hex. */
   readonly hash: string;
+}
+
+/** Where a price comes from. */
+export interface PriceSource {
+  /** Name of the table. */
+  readonly table: string;
+  /** What the table names as its source, and the day on which that was read; null if it does not say. */
+  readonly source: string | null;
+  readonly readAt: string | null;
 }
 
 /** One table after another; the first that names a model wins, by its full name before its bare one. */
@@ -47,17 +58,24 @@ export function priceTable(
     { name: 'shipped table', entries: shipped },
   ];
   const find = (fullName: string): Found | null => foundIn(sources, fullName);
+  const sourceOf = (fullName: string): PriceSource | null => {
+    const found = find(fullName);
+    if (found === null || !isRecord(found.entry)) return null;
+    const { read_at: readAt, source } = found.entry;
+    const isDated = typeof readAt === 'string' && typeof source === 'string';
+    return { table: found.source, source: isDated ? source : null, readAt: isDated ? readAt : null };
+  };
   return {
     // The offline model is part of the service.
     priceOf: (fullName) => (isOffline(fullName) ? FREE : (find(fullName)?.price ?? null)),
     originOf(fullName) {
       if (isOffline(fullName)) return 'part of the service';
-      const found = find(fullName);
-      if (found === null || !isRecord(found.entry)) return null;
-      const { read_at: readAt, source } = found.entry;
-      const isDated = typeof readAt === 'string' && typeof source === 'string';
-      return isDated ? `${found.source}: ${source}, read on ${readAt}` : found.source;
+      const found = sourceOf(fullName);
+      if (found === null) return null;
+      const { table, source, readAt } = found;
+      return source === null ? table : `${table}: ${source}, read on ${readAt}`;
     },
+    sourceOf,
     models() {
       const priced = sources.flatMap(({ entries }) =>
         Object.keys(entries).filter((key) => priceIn(entries[key]) !== null),

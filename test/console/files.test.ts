@@ -27,7 +27,7 @@ describe('The files of the console', () => {
       expect(answer.headers.get('Content-Type')).to.equal('text/html; charset=utf-8');
       expect(answer.headers.get('Content-Security-Policy')).to.equal(
         "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
-          "base-uri 'none'; form-action 'self'; frame-ancestors 'none'; require-trusted-types-for 'script'",
+          "manifest-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; require-trusted-types-for 'script'",
       );
       expect(answer.headers.get('X-Frame-Options')).to.equal('DENY');
       expect(answer.headers.get('X-Content-Type-Options')).to.equal('nosniff');
@@ -57,6 +57,24 @@ describe('The files of the console', () => {
     const later = imports(LATER);
     expect(later).to.not.deep.equal([]);
     for (const path of later) expect(named, path).to.not.include(path);
+  });
+
+  it('include an icon and a manifest, and a way from the root for programs that request its head', async () => {
+    const page = await (await ask('/console/')).text();
+    const [, path = ''] = /rel="manifest" href="([^"]+)"/.exec(page) ?? [];
+    const manifest = await ask(path);
+    expect(manifest.headers.get('Content-Type')).to.equal('application/manifest+json; charset=utf-8');
+    const { start_url: start, icons } = (await manifest.json()) as { start_url: string; icons: { src: string }[] };
+    expect(start).to.equal('/console/');
+    for (const icon of [new URL(icons[0]?.src ?? '', service.url + path).pathname, '/favicon.ico']) {
+      const answer = await ask(icon);
+      expect(answer.headers.get('Content-Type'), icon).to.equal('image/svg+xml; charset=utf-8');
+      expect(await answer.text(), icon).to.include('<svg');
+    }
+    expect((await ask('/favicon.ico')).headers.get('Cache-Control')).to.equal('public, max-age=86400');
+    const head = await ask('/', { method: 'HEAD' });
+    expect([head.status, head.headers.get('Location')]).to.deep.equal([302, '/console/']);
+    expect((await ask('/favicon.ico', { method: 'HEAD' })).status).to.equal(200);
   });
 
   it('are not sent again to a browser that has cached them', async () => {

@@ -88,6 +88,8 @@ describe('A request that cannot be served', () => {
       unreachableModels: () => [],
       modelUses: () => [],
       providers: () => [],
+      logInfo: always,
+      prices: () => [],
       system,
       nodeDefaults: { timeoutMs: 1000, maxAttempts: 1 },
       canonical,

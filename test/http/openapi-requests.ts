@@ -91,6 +91,8 @@ async function readRun(client: Client, run_id: string): Promise<void> {
   await client.GET('/api/runs/{run_id}/verify', { params });
   await client.GET('/api/runs/{run_id}/genealogy', { params: { ...params, query: { format: 'json' } } });
   await client.GET('/api/runs/{run_id}/deliberation', { params });
+  await client.GET('/api/about');
+  await client.GET('/api/prices');
   await client.GET('/api/estimate', { params: { query: { blueprint_id: 'x' } } });
   await client.GET('/api/runs/counts', { params: { query: { trial: '0' } } });
   await client.GET('/api/runs/export', { params: { query: { format: 'ndjson', ids: 'x' } }, parseAs: 'text' });

@@ -26,6 +26,8 @@ const ROUTES: Readonly<Record<string, readonly string[]>> = {
   '/api/documents': ['get'],
   '/api/documents/{document_id}': ['get', 'delete'],
   '/api/documents/{document_id}/verify': ['get'],
+  '/api/about': ['get'],
+  '/api/prices': ['get'],
   '/api/overview': ['get'],
   '/api/estimate': ['get'],
   '/api/runs/counts': ['get'],

@@ -120,6 +120,8 @@ describe('A client of the rich stream that does not read', () => {
         unreachableModels: never,
         modelUses: never,
         providers: never,
+        logInfo: never,
+        prices: never,
         system,
         nodeDefaults: { timeoutMs: 1000, maxAttempts: 1 },
         canonical,
