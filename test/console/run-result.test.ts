@@ -321,6 +321,13 @@ describeInBrowser('The sources and the end of a run', (browser) => {
     expect(await mark.innerText()).to.equal('[1]');
     expect(await mark.getAttribute('href')).to.match(/^\/console\/documents\/[0-9a-f]{64}\?page=1&chunk=\d+$/);
     expect(await mark.getAttribute('href')).to.equal(await first.getAttribute('href'));
+    await page.emulateMedia({ media: 'print' });
+    const printed = (await page.innerText('body')).trim();
+    expect(printed)
+      .to.match(/^Open the library on Sundays\s/)
+      .and.to.match(/page \d+$/);
+    expect(printed).to.not.match(/Approve|Offline model:|Download|Draft 4/);
+    await page.emulateMedia({ media: 'screen' });
     const file = join(dir.path, 'run.html');
     writeFileSync(file, await textOf(await saved(page, 'Share', 'Record')));
     await page.context().setOffline(true);

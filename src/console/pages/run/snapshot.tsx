@@ -8,6 +8,7 @@ import { Facts } from '../../ui/controls.js';
 import { lengthText } from '../../record/durations.js';
 import { dateTimeText } from '../../ui/time.js';
 import { Windowed } from '../../ui/windowed.js';
+import { outcomeOf } from '../../record/outcome.js';
 import { errorAt } from '../../record/run-end.js';
 import type { RunStore } from './store.js';
 
@@ -19,7 +20,7 @@ export function State({ store }: Shown) {
   const { value: snapshot } = store.snapshot;
   if (snapshot === null) return null;
   const facts: readonly Fact[] = [
-    ['Status', snapshot.status],
+    ['Status', outcomeOf(snapshot.status, snapshot.error)],
     ['Topic', snapshot.topic],
     ['At work', labelsOf(store, snapshot.activeNodes)],
     ['Waiting for a decision', labelsOf(store, snapshot.nextNodes)],
