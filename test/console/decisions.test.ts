@@ -1,7 +1,9 @@
 import { expect } from 'chai';
+import { fileURLToPath } from 'node:url';
 import type { Locator, Page } from 'playwright-core';
 import type { GateDecidedData } from '../../src/generated/schemas.js';
-import { describeInBrowser } from '../support/console-browser.js';
+import { startChild } from '../support/child.js';
+import { describeInBrowser, faultsIn } from '../support/console-browser.js';
 import { freePort } from '../support/free-port.js';
 import { approvePath, pausedBefore } from '../support/god-run.js';
 import { addFirstKey, addKey, restWith } from '../support/keys.js';
@@ -13,6 +15,8 @@ import { startService } from '../support/running-service.js';
 import { scriptedModel } from '../support/scripted-model.js';
 import { tempDir } from '../support/temp-dir.js';
 import { untilTrue } from '../support/until-true.js';
+
+const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 
 const PAIR = {
   name: 'Pair',
@@ -38,6 +42,12 @@ async function paused(rest: RestClient, service: RunningService, topic: string):
   started.push(runId);
   await pausedBefore(service.context, runId, 'poet');
   return runId;
+}
+
+/** A browser in a test never hides its pages itself. */
+async function hide(page: Page): Promise<void> {
+  await page.evaluate(`Object.defineProperty(document, 'hidden', { value: true })`);
+  await page.evaluate(`document.dispatchEvent(new Event('visibilitychange'))`);
 }
 
 describeInBrowser('A decision in the console', (browser) => {
@@ -124,6 +134,7 @@ describeInBrowser('A decision in the console', (browser) => {
   for (const { how, leave } of [
     { how: 'the page is closed', leave: (page: Page) => page.close() },
     { how: 'the browser goes elsewhere', leave: async (page: Page) => void (await page.goto('about:blank')) },
+    { how: 'the page is hidden', leave: hide },
     { how: 'the user signs out', leave: (page: Page) => button(page, 'Sign out').click() },
   ]) {
     it(`is sent at once when ${how}`, async () => {
@@ -191,6 +202,7 @@ describeInBrowser('A decision in the console', (browser) => {
     await messages(page).getByText(lost).waitFor();
     await cardOf(page, 'Of both').getByText(lost).waitFor();
     expect(await button(page, 'Approve').count()).to.equal(0);
+    expect(await faultsIn(page)).to.deep.equal([]);
     await button(cardOf(page, 'Of both'), 'Dismiss').click();
     await page.getByText('Nothing waits for you').waitFor();
     expect([sent, (await decisionsOn(runId)).length]).to.deep.equal([[], 1]);
@@ -210,6 +222,7 @@ describeInBrowser('A decision in the console', (browser) => {
       const [system, prompt] = await next.locator('pre').allInnerTexts();
       expect(system).to.include('Read them aloud.');
       expect(prompt).to.include('A draft of the sea');
+      expect(await faultsIn(page)).to.deep.equal([]);
       if (path === 'inbox') continue;
       const before = model.requests.length;
       await button(page, 'Approve').click();
@@ -279,6 +292,36 @@ describeInBrowser('What waits, in the console', (browser) => {
       });
     } finally {
       await service.stop();
+      dir.remove();
+    }
+  });
+
+  it('is decided after the service was killed under the open inbox and started again', async () => {
+    const dir = tempDir();
+    const port = await freePort();
+    const env = { ...process.env, PORT: String(port), DATA_DIR: dir.path };
+    const first = startChild(process.execPath, [MAIN], env);
+    let next: RunningService | null = null;
+    try {
+      await first.waitFor((lines) => lines.some((line) => line.startsWith('listening on')));
+      const url = `http://127.0.0.1:${port}`;
+      const rest = restClient(url);
+      const { id } = rest.read(await rest.post('/api/councils/', PAIR), 201, 'blueprint.json');
+      await rest.post(`/api/councils/${id}/run`, { input_topic: 'Killed', god_mode: true });
+      const page = await browser.open(`${url}/console/inbox`, { expectsRefusals: true });
+      await cardOf(page, 'Killed').getByText('Next: The poet').waitFor();
+      await first.kill();
+      await page.getByText('The service does not answer').first().waitFor();
+      await cardOf(page, 'Killed').waitFor();
+      expect(await page.getByText(/Nothing .*waits/).count()).to.equal(0);
+      await button(page, 'Approve').click();
+      next = await startService({ dataDir: dir.path, port, eventStore: null, model: scriptedModel() });
+      await cardOf(page, 'Killed').getByText('Next: The reader').waitFor();
+      await page.getByText('does not answer').waitFor({ state: 'detached' });
+      expect(await page.getByRole('article').count()).to.equal(1);
+    } finally {
+      await first.kill();
+      await next?.stop();
       dir.remove();
     }
   });
