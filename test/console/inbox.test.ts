@@ -338,6 +338,27 @@ describeInBrowser('The inbox', (browser) => {
     expect(decided?.modifiedState).to.deep.equal({ branches: [{ node: 'right', current_draft: 'The right sea.' }] });
   });
 
+  it('names the member at which a draft waits by its label', async () => {
+    await paused(god, 'Uneven', {
+      nodes: [{ id: 'poet' }, { id: 'left' }, { id: 'right' }, { id: 'more' }, { id: 'join', label: 'The joiner' }],
+      edges: [
+        { source: 'poet', target: 'left' },
+        { source: 'poet', target: 'right' },
+        { source: 'right', target: 'more' },
+        { source: 'left', target: 'join' },
+        { source: 'more', target: 'join' },
+      ],
+    });
+    const page = await openAs('ann');
+    for (const next of ['left', 'more']) {
+      await button(page, 'Approve').click();
+      await cardOf(page, 'Uneven')
+        .getByRole('heading', { name: `Next: ${next}` })
+        .waitFor();
+    }
+    await page.getByText('Draft waiting at The joiner').waitFor();
+  });
+
   it('shows the changes of a draft since the last pause, and the draft in full', async () => {
     const three = {
       nodes: [...PAIR.nodes, { id: 'last' }],

@@ -8,6 +8,8 @@ export interface PauseContent {
   readonly state: GodModeState | null;
   /** Or null if it could not be loaded. */
   readonly next: NextCalls | null;
+  /** Labels of the nodes whose drafts the state has, by id. */
+  readonly labels: ReadonlyMap<string, string>;
   /** The draft at the pause before, or null if there is none or it could not be loaded. */
   readonly before: string | null;
 }
@@ -23,8 +25,20 @@ export async function loadPause(
     nullIfFailed(run.next({ signal })),
     nullIfFailed(draftBefore(run, signal)),
   ]);
-  const isOpen = pause?.seq === seq;
-  return { state: isOpen ? pause.state : null, next: next?.seq === seq ? next : null, before };
+  const state = pause?.seq === seq ? pause.state : null;
+  const labels = new Map(next?.nodes.map(({ node, label }) => [node, label]));
+  const isKnown = state?.branches?.every(({ node }) => labels.has(node)) ?? true;
+  const all = isKnown ? null : await nullIfFailed(labelsOf(run, signal));
+  return { state, next: next?.seq === seq ? next : null, labels: all ?? labels, before };
+}
+
+/** The labels of all nodes, as the run froze them in its first event. */
+async function labelsOf(run: Run, signal: AbortSignal): Promise<ReadonlyMap<string, string> | null> {
+  for await (const event of run.events({ signal })) {
+    if (event.type !== 'RunRequested') return null;
+    return new Map(event.data.graph.nodes.map(({ id, label }) => [id, label]));
+  }
+  return null;
 }
 
 async function draftBefore(run: Run, signal: AbortSignal): Promise<string | null> {
@@ -46,7 +60,7 @@ export function nextLabels({ next }: Pick<PauseContent, 'next'>): readonly strin
   return next?.nodes.map(({ label }) => label) ?? [];
 }
 
-/** The label of a node that waits; the id of another. */
-export function labelIn({ next }: Pick<PauseContent, 'next'>, node: string): string {
-  return next?.nodes.find((each) => each.node === node)?.label ?? node;
+/** The label of a node whose draft the state has; the id of another. */
+export function labelIn({ labels }: Pick<PauseContent, 'labels'>, node: string): string {
+  return labels.get(node) ?? node;
 }
