@@ -10,6 +10,8 @@ import { bounded, execute } from './executors.js';
 
 export interface Step extends StepInput, CallAccounts {
   readonly ask: Ask;
+  /** Asked before a request of a call is made again, as before its first: resolves when nothing has ended the attempt. */
+  readonly mayRepeat?: () => Promise<void>;
   /** As in System. */
   readonly monotonicMs: () => number;
   /** Returns the listener to a draft while the model writes it, or null; called before each call to the model. */
@@ -47,7 +49,10 @@ export async function executeStep(step: Step): Promise<StepOutcome> {
     step.signal.throwIfAborted();
     await calls.begin(request);
     const listener = listen(request);
-    const beforeRepeat = (usage: ModelUsage | null): Promise<void> => countRepeat(request, calls, usage);
+    const beforeRepeat = async (usage: ModelUsage | null): Promise<void> => {
+      await countRepeat(request, calls, usage);
+      await step.mayRepeat?.();
+    };
     let answer: ModelAnswer;
     try {
       answer = await step.ask({ beforeRepeat, ...request, ...listener?.hooks });

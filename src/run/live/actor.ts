@@ -19,7 +19,6 @@ import { appendWithRetry, retryWhileUnavailable } from '../../eventsourcing/appe
 import { sealAppend } from '../../eventsourcing/handle-command.js';
 import type { EventLog } from '../../eventlog/port.js';
 import type { BoundedModel } from '../../models/bounded.js';
-import type { ModelUsage } from '../../models/port.js';
 import type { PriceTable } from '../../models/prices.js';
 import { Cancellation } from '../../system/async/cancellation.js';
 import type { Semaphore } from '../../system/async/semaphore.js';
@@ -278,6 +277,7 @@ export class RunActor {
       signal,
       monotonicMs: system.monotonicMs,
       ask: askWith(model, options),
+      mayRepeat: mayBegin,
       costOf: (usage) => costed(at, usage, prices).costUsd,
       kit: { tools: tools.granted(grantedTools(at.tools)), record: (call) => this.#record(at, call), system },
       tokenSink: () => tokens.sinkFor(runId, attemptOf(at)),
@@ -331,14 +331,9 @@ function attemptOf({ node, step, attempt, seat }: FrontierNode): Parameters<Toke
 function askWith(model: BoundedModel, options: Parameters<BoundedModel['ask']>[1]): Ask {
   let next = options;
   return (request) => {
-    // Like a first request, a repeated one waits for what may have ended its attempt.
-    const beforeRepeat = async (usage: ModelUsage | null): Promise<void> => {
-      await request.beforeRepeat?.(usage);
-      await options.mayBegin?.();
-    };
     const current = next;
     if (next.outage !== null) next = { ...next, outage: null };
-    return model.ask({ ...request, beforeRepeat }, current);
+    return model.ask(request, current);
   };
 }
 
