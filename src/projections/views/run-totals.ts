@@ -10,22 +10,31 @@ import { workedMsOf } from '../run-summary.js';
 import { fieldOf } from '../../system/untrusted.js';
 import { textOf } from './stored-row.js';
 
-/** `council` is the id of a blueprint, or empty for the built-in council. `bucket` is a range of durations. */
+/**
+ * `council` is the id of a blueprint, or empty for the built-in council. `bucket` is a range of durations. No table counts by
+ * day, council and model at once: it could have as many rows as there are runs.
+ */
 export const TOTALS_SCHEMA = `
-  CREATE TABLE daily_runs (
-    day TEXT NOT NULL, council TEXT NOT NULL, outcome TEXT NOT NULL,
-    runs INTEGER NOT NULL, scored INTEGER NOT NULL, score REAL NOT NULL,
-    PRIMARY KEY (day, council, outcome)
+  CREATE TABLE daily_outcomes (
+    day TEXT NOT NULL, outcome TEXT NOT NULL, runs INTEGER NOT NULL,
+    PRIMARY KEY (day, outcome)
   ) WITHOUT ROWID;
   CREATE TABLE daily_durations (
     day TEXT NOT NULL, bucket INTEGER NOT NULL, runs INTEGER NOT NULL,
     PRIMARY KEY (day, bucket)
   ) WITHOUT ROWID;
-  CREATE TABLE daily_usage (
-    day TEXT NOT NULL, council TEXT NOT NULL, model TEXT NOT NULL,
+  CREATE TABLE daily_councils (
+    council TEXT NOT NULL, day TEXT NOT NULL,
+    runs INTEGER NOT NULL, scored INTEGER NOT NULL, score REAL NOT NULL,
     calls INTEGER NOT NULL, unmetered INTEGER NOT NULL, unpriced INTEGER NOT NULL,
     input INTEGER NOT NULL, output INTEGER NOT NULL, cost REAL NOT NULL,
-    PRIMARY KEY (day, council, model)
+    PRIMARY KEY (council, day)
+  ) WITHOUT ROWID;
+  CREATE TABLE daily_models (
+    day TEXT NOT NULL, model TEXT NOT NULL,
+    calls INTEGER NOT NULL, unmetered INTEGER NOT NULL, unpriced INTEGER NOT NULL,
+    input INTEGER NOT NULL, output INTEGER NOT NULL, cost REAL NOT NULL,
+    PRIMARY KEY (day, model)
   ) WITHOUT ROWID;
 `;
 
@@ -53,31 +62,38 @@ export function totalsTable(database: DatabaseSyncInstance): TotalsTable {
 
 /** A function that counts a run, or with -1 takes it back. */
 function addition(database: DatabaseSyncInstance): (run: RunSummary, sign: 1 | -1) => void {
-  const runs = database.prepare(
-    `INSERT INTO daily_runs VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET
-     runs = runs + excluded.runs, scored = scored + excluded.scored, score = score + excluded.score`,
+  const outcomes = database.prepare(`INSERT INTO daily_outcomes VALUES (?, ?, ?) ${added(['runs'])}`);
+  const durations = database.prepare(`INSERT INTO daily_durations VALUES (?, ?, ?) ${added(['runs'])}`);
+  const councils = database.prepare(
+    `INSERT INTO daily_councils VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+     ${added(['runs', 'scored', 'score', ...USED])}`,
   );
-  const durations = database.prepare(
-    'INSERT INTO daily_durations VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET runs = runs + excluded.runs',
-  );
-  const usage = database.prepare(
-    `INSERT INTO daily_usage VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET
-     calls = calls + excluded.calls, unmetered = unmetered + excluded.unmetered,
-     unpriced = unpriced + excluded.unpriced, input = input + excluded.input,
-     output = output + excluded.output, cost = cost + excluded.cost`,
-  );
+  const models = database.prepare(`INSERT INTO daily_models VALUES (?, ?, ?, ?, ?, ?, ?, ?) ${added(USED)}`);
   return (run, sign) => {
     const outcome = outcomeOf(run);
     if (outcome === null || run.isTrial) return;
-    const [day, council] = [run.createdAt.slice(0, 10), run.blueprintId ?? ''];
-    const isScored = run.criticScore !== null;
-    runs.run(day, council, outcome, sign, isScored ? sign : 0, sign * (run.criticScore ?? 0));
+    const day = run.createdAt.slice(0, 10);
+    const used = run.usage?.byModel ?? [];
+    const signed = (amounts: readonly number[]): readonly number[] => amounts.map((each) => sign * each);
+    outcomes.run(day, outcome, sign);
     const workedMs = workedMsOf(run);
     if (outcome === 'completed' && workedMs !== null) durations.run(day, bucketOf(workedMs), sign);
-    for (const used of run.usage?.byModel ?? []) {
-      usage.run(day, council, used.model, ...amountsOf(used).map((each) => sign * each));
-    }
+    const score = run.criticScore === null ? [0, 0] : [1, run.criticScore];
+    councils.run(run.blueprintId ?? '', day, ...signed([1, ...score, ...sumsOf(used.map(amountsOf))]));
+    for (const each of used) models.run(day, each.model, ...signed(amountsOf(each)));
   };
+}
+
+/** The columns of what calls have used. */
+const USED = ['calls', 'unmetered', 'unpriced', 'input', 'output', 'cost'];
+
+/** The rest of an insert that adds to the columns of an existing row. */
+function added(columns: readonly string[]): string {
+  return `ON CONFLICT DO UPDATE SET ${columns.map((name) => `${name} = ${name} + excluded.${name}`).join(', ')}`;
+}
+
+function sumsOf(rows: readonly (readonly number[])[]): readonly number[] {
+  return USED.map((_, at) => rows.reduce((sum, row) => sum + (row[at] ?? 0), 0));
 }
 
 /** In the order of the columns. */
@@ -94,45 +110,41 @@ function outcomeOf({ status, failureKind }: RunSummary): Outcome | null {
   return failureKind === 'rejected' || failureKind === 'cancelled' ? failureKind : 'failed';
 }
 
-const USAGE = `sum(calls) AS calls, sum(unmetered) AS unmetered, sum(unpriced) AS unpriced,
-  sum(input) AS input, sum(output) AS output, sum(cost) AS cost`;
+const USAGE = USED.map((name) => `sum(${name}) AS ${name}`).join(', ');
 const IN_DAYS = 'day BETWEEN ? AND ?';
 
 function overviewOf(database: DatabaseSyncInstance, { days, waitingSince }: OverviewQuery): OverviewRows {
   const rows = (sql: string): readonly unknown[] => database.prepare(sql).all(...days);
   const councils = rows(
-    `SELECT council, sum(runs) AS runs FROM daily_runs WHERE ${IN_DAYS}
+    `SELECT council FROM daily_councils WHERE ${IN_DAYS}
      GROUP BY council ORDER BY sum(runs) DESC, council LIMIT ${MOST_COUNCILS}`,
-  ).map((row) => textOf(row, 'council') ?? '');
-  const ofCouncils = (sql: string): readonly unknown[] =>
-    database.prepare(sql.replace('COUNCILS', councils.map(() => '?').join())).all(...days, ...councils);
+  ).map((row) => text(row, 'council'));
+  const ofCouncil = database.prepare(`SELECT * FROM daily_councils WHERE council = ? AND ${IN_DAYS} ORDER BY day`);
+  const usedBy = database.prepare(`SELECT ? AS name, ${USAGE} FROM daily_councils WHERE council = ? AND ${IN_DAYS}`);
   return {
     councils,
-    outcomes: rows(`SELECT day, outcome, sum(runs) AS runs FROM daily_runs WHERE ${IN_DAYS} GROUP BY day, outcome`).map(
-      (row) => ({ day: text(row, 'day'), outcome: text(row, 'outcome') as Outcome, runs: number(row, 'runs') }),
-    ),
+    outcomes: rows(`SELECT day, outcome, runs FROM daily_outcomes WHERE ${IN_DAYS} AND runs > 0`).map((row) => ({
+      ...{ day: text(row, 'day'), outcome: text(row, 'outcome') as Outcome, runs: number(row, 'runs') },
+    })),
     durations: rows(`SELECT day, bucket, runs FROM daily_durations WHERE ${IN_DAYS} AND runs > 0`).map((row) => ({
       ...{ day: text(row, 'day'), bucket: number(row, 'bucket'), runs: number(row, 'runs') },
     })),
-    scores: ofCouncils(
-      `SELECT council, day, sum(runs) AS runs, sum(scored) AS scored, sum(score) AS score FROM daily_runs
-       WHERE ${IN_DAYS} AND council IN (COUNCILS) GROUP BY council, day`,
-    ).map((row) => ({
-      ...{ council: text(row, 'council'), day: text(row, 'day') },
-      ...{ runs: number(row, 'runs'), scored: number(row, 'scored'), score: number(row, 'score') },
-    })),
-    byCouncil: ofCouncils(
-      `SELECT council AS name, ${USAGE} FROM daily_usage WHERE ${IN_DAYS} AND council IN (COUNCILS) GROUP BY council`,
-    ).map(usageIn),
+    scores: councils.flatMap((council) => ofCouncil.all(council, ...days).map((row) => scoreIn(row))),
+    byCouncil: councils.map((council) => usageIn(usedBy.get(council, council, ...days))),
     byModel: rows(
-      `SELECT model AS name, ${USAGE} FROM daily_usage WHERE ${IN_DAYS}
+      `SELECT model AS name, ${USAGE} FROM daily_models WHERE ${IN_DAYS}
        GROUP BY model ORDER BY sum(calls) DESC, model LIMIT ${MOST_MODELS}`,
     ).map(usageIn),
     byMonth: rows(
-      `SELECT substr(day, 1, 7) AS name, ${USAGE} FROM daily_usage WHERE ${IN_DAYS} GROUP BY substr(day, 1, 7)`,
+      `SELECT substr(day, 1, 7) AS name, ${USAGE} FROM daily_models WHERE ${IN_DAYS} GROUP BY substr(day, 1, 7)`,
     ).map(usageIn),
     waiting: waitingIn(database, waitingSince),
   };
+}
+
+function scoreIn(row: unknown): OverviewRows['scores'][number] {
+  const [runs, scored, score] = [number(row, 'runs'), number(row, 'scored'), number(row, 'score')];
+  return { council: text(row, 'council'), day: text(row, 'day'), runs, scored, score };
 }
 
 /** The waits by age: how many began before each of these times, and the first. */
