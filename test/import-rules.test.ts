@@ -142,7 +142,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   },
   audit: {
     ...PURE,
-    ours: ['errors', 'system', 'eventlog', 'eventsourcing', 'graph', 'run', 'projections'],
+    ours: [...['errors', 'system', 'eventlog', 'eventsourcing', 'graph', 'council/citations', 'run', 'projections']],
     npm: ['xstate'],
   },
 

@@ -4,6 +4,8 @@ import { deliberationOf } from '../audit/deliberation.js';
 import { genealogyOf } from '../audit/genealogy.js';
 import type { AttemptPlace, PromptFound } from '../audit/prompt.js';
 import { promptOf } from '../audit/prompt.js';
+import type { CitedPage } from '../audit/sources.js';
+import { citedPagesOf } from '../audit/sources.js';
 import type { RecordCheck } from '../audit/record-check.js';
 import { recordCheck } from '../audit/record-check.js';
 import type { RunVerification, VerifyRunDeps } from '../audit/verify.js';
@@ -65,6 +67,11 @@ export class RunAudits {
   /** What the members of panels, ranks, judges and juries have answered, or null if there is no such run. @throws {RunCorrupt} */
   deliberation(runId: string): Promise<DeliberationRecord | null> {
     return deliberationOf(runId, (id, fold, max) => this.#deps.reader.folded(id, fold, max));
+  }
+
+  /** The pages that the draft of a run cites, or null if there is no such run. @throws {RunCorrupt} */
+  citedPages(runId: string): Promise<readonly CitedPage[] | null> {
+    return citedPagesOf(runId, (id, fold, max) => this.#deps.reader.folded(id, fold, max));
   }
 
   /** The prompt that an attempt of a node sent to its model. @throws {RunCorrupt} */

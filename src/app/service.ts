@@ -176,6 +176,7 @@ function serveContext(server: Server, { context, edge, config, deps, traces, web
     verify: (runId) => audits.verify(runId),
     genealogy: (runId) => audits.genealogy(runId),
     deliberation: (runId) => audits.deliberation(runId),
+    citedPages: (runId) => audits.citedPages(runId),
     prompt: (runId, at) => audits.prompt(runId, at),
     docx: docxOf,
     ...{ blueprints, blueprintList, documents, documentList },

@@ -192,6 +192,7 @@ export type {
   RunUsage,
   Scope,
   Session as SignedIn,
+  SourceList,
   StateOverride,
   StepPrompt,
   Ticket,

@@ -12,6 +12,7 @@ import type {
   NextCalls,
   RunResult,
   RunStart,
+  SourceList,
   StepPrompt,
   Verification,
 } from '../generated/schemas.js';
@@ -166,6 +167,11 @@ export class Run {
   /** What the open pause of the run sends to models if it is approved unchanged, and what that may cost. */
   next(options: CallOptions = {}): Promise<NextCalls> {
     return this.#read('next', options);
+  }
+
+  /** The pages of documents that the draft of the run cites, as its tools have found them. */
+  sources(options: CallOptions = {}): Promise<SourceList> {
+    return this.#read('sources', options);
   }
 
   /** Verifies the record and its hash chain. For an invalid record the answer has the first difference. */

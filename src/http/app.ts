@@ -25,7 +25,7 @@ import { blueprintRoutes } from './routes/blueprints.js';
 import { answering } from './answering.js';
 import { preflightHeaders } from './cors.js';
 import { diagramRoutes } from './routes/diagrams.js';
-import { draftRoute } from './routes/draft.js';
+import { draftRoutes } from './routes/draft.js';
 import { documentRoutes } from './routes/documents.js';
 import { approvalRoutes } from './routes/approvals.js';
 import { feedRoute } from './routes/feed.js';
@@ -55,7 +55,7 @@ export type { HttpDeps } from './route.js';
 export function httpApp(deps: HttpDeps): RequestListener {
   const http = httpContext(deps);
   const audit = [...auditRoutes(http), streamRoute(http), feedRoute(http), ...forkRoutes(http)];
-  const history = [...historyRoutes(http), draftRoute(http), ...overviewRoutes(http)];
+  const history = [...historyRoutes(http), ...draftRoutes(http), ...overviewRoutes(http)];
   const runs = [...runRoutes(http), ...godModeRoutes(http), ...approvalRoutes(http), ...history, ...audit];
   const served = [
     ...healthRoutes(http),

@@ -4,6 +4,7 @@ import type { RouterContext } from '@koa/router';
 import type { System } from '../system/system.js';
 import type { UnsentBytes } from '../system/async/unsent-bytes.js';
 import type { AttemptPlace, PromptFound } from '../audit/prompt.js';
+import type { CitedPage } from '../audit/sources.js';
 import type { RunVerification } from '../audit/verify.js';
 import { isBlueprintId } from '../blueprint/record.js';
 import type { BlueprintStore } from '../blueprint/store.js';
@@ -83,6 +84,8 @@ export interface HttpDeps extends SourceRules, AuthenticationRules {
   readonly genealogy: (runId: string) => Promise<Genealogy | null>;
   /** What the members of a run's panels, ranks, judges and juries have answered, or null if the run is unknown. */
   readonly deliberation: (runId: string) => Promise<DeliberationRecord | null>;
+  /** The pages that the draft of a run cites, or null if the run is unknown. */
+  readonly citedPages: (runId: string) => Promise<readonly CitedPage[] | null>;
   /** The bytes of a .docx file with a draft in Markdown. */
   readonly docx: (markdown: string, options: { readonly title: string }) => Promise<Buffer>;
   /** The prompt of a node. */

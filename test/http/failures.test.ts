@@ -62,6 +62,7 @@ describe('A request that cannot be served', () => {
       genealogy: always,
       deliberation: always,
       docx: always,
+      citedPages: always,
       prompt: always,
       blueprints: {
         issuesOf: () => [],

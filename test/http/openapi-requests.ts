@@ -97,6 +97,7 @@ async function readRun(client: Client, run_id: string): Promise<void> {
   await client.GET('/api/runs/counts', { params: { query: { trial: '0' } } });
   await client.GET('/api/runs/export', { params: { query: { format: 'ndjson', ids: 'x' } }, parseAs: 'text' });
   await client.GET('/api/overview', { params: { query: { from: '2026-11-01', to: '2026-11-27' } } });
+  await client.GET('/api/runs/{run_id}/sources', { params });
   await client.GET('/api/runs/{run_id}/next', { params });
   await client.GET('/api/runs/{run_id}/draft', { params: { ...params, query: { format: 'md' } }, parseAs: 'text' });
   await client.GET('/api/runs/{run_id}/prompt', { params: { ...params, query: { step: 1 } } });

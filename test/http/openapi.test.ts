@@ -45,6 +45,7 @@ const ROUTES: Readonly<Record<string, readonly string[]>> = {
   '/api/runs/{run_id}/genealogy': ['get'],
   '/api/runs/{run_id}/deliberation': ['get'],
   '/api/runs/{run_id}/draft': ['get'],
+  '/api/runs/{run_id}/sources': ['get'],
   '/api/runs/{run_id}/next': ['get'],
   '/api/runs/{run_id}/prompt': ['get'],
   '/api/runs/{run_id}/chart': ['get'],

@@ -99,6 +99,7 @@ describe('A client of the rich stream that does not read', () => {
         genealogy: never,
         deliberation: never,
         docx: never,
+        citedPages: never,
         prompt: never,
         feed,
         logFeed: { start: never, follow: never },

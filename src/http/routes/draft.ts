@@ -1,5 +1,8 @@
 /** The draft of a run as a file. */
 import { RequestRefused } from '../../api/problems.js';
+import type { CitedPage } from '../../audit/sources.js';
+import { DocumentCorrupt } from '../../documents/errors.js';
+import type { DraftSource } from '../../generated/schemas.js';
 import { RunUnknown } from '../../run/errors.js';
 import { attachment, fileNameOf } from '../content-disposition.js';
 import { permitsFor, withPermit } from '../concurrency.js';
@@ -13,8 +16,15 @@ const DOCX = 'application/vnd.openxmlformats-officedocument.wordprocessingml.doc
 /** Documents made at a time, each in a thread of its own. */
 const DOCUMENTS_AT_A_TIME = 2;
 
-/** GET /api/runs/{run_id}/draft. */
-export function draftRoute(http: HttpContext): Route {
+/** Lists of sources at a time; each reads a whole record. */
+const LISTS_AT_A_TIME = 4;
+
+/** GET /api/runs/{run_id}/draft and GET /api/runs/{run_id}/sources. */
+export function draftRoutes(http: HttpContext): readonly Route[] {
+  return [draftRoute(http), sourcesRoute(http)];
+}
+
+function draftRoute(http: HttpContext): Route {
   const query = queryOf(http.schemas, 'draft-query.json');
   const permits = permitsFor(DOCUMENTS_AT_A_TIME);
   return {
@@ -62,4 +72,42 @@ async function draftOf(http: HttpContext, runId: string): Promise<DraftOfRun> {
 async function currentDraft(http: HttpContext, runId: string): Promise<string | null> {
   const run = await http.withinDeadline(http.queries.state(runId));
   return run?.progress.shown.draft ?? null;
+}
+
+function sourcesRoute(http: HttpContext): Route {
+  const permits = permitsFor(LISTS_AT_A_TIME);
+  return {
+    method: 'GET',
+    path: '/api/runs/{run_id}/sources',
+    access: 'read',
+    name: 'listSources',
+    summary: 'Lists the pages of documents that the draft of a run cites',
+    description: 'As the tools of the run have found them; a fork also has what its parents had found.',
+    tag: 'history',
+    success: { status: 200, description: 'The cited pages', schema: 'source-list.json' },
+    async handle(ctx) {
+      const runId = runIdIn(ctx);
+      const pages = await withPermit(permits, http, () => http.citedPages(runId));
+      if (pages === null) throw new RunUnknown({ runId });
+      const names = await http.withinDeadline(namesOf(http, pages));
+      return { status: 200, body: pages.map((each) => sourceOf(each, names)) };
+    },
+  };
+}
+
+function sourceOf({ mark, document, page, chunks }: CitedPage, names: ReadonlyMap<string, string>): DraftSource {
+  return { mark, document, filename: names.get(document ?? '') ?? null, page, chunks: [...chunks] };
+}
+
+/** The names of the cited documents by id, without those that are deleted or damaged. */
+async function namesOf({ documents }: HttpContext, pages: readonly CitedPage[]): Promise<ReadonlyMap<string, string>> {
+  const names = new Map<string, string>();
+  for (const id of new Set(pages.flatMap(({ document }) => document ?? []))) {
+    const found = await documents.find(id).catch((error: unknown) => {
+      if (error instanceof DocumentCorrupt) return null;
+      throw error;
+    });
+    if (found !== null) names.set(id, found.filename);
+  }
+  return names;
 }

@@ -1,0 +1,78 @@
+/** The pages of documents that the draft of a run cites, resolved by what the run's tools have found. */
+import type { ToolHit } from '../generated/schemas.js';
+import { citedPages } from '../council/citations.js';
+import { RunCorrupt } from '../run/errors.js';
+import type { RunEvent } from '../run/events.js';
+import { upcast } from '../run/events.js';
+import type { RunState } from '../run/state.js';
+import { finalDraftOf } from '../run/state.js';
+import { foldNext } from '../run/stream.js';
+import type { FoldEvents } from './deliberation.js';
+
+/** A cited page. */
+export interface CitedPage {
+  /** As in the draft, without brackets. */
+  readonly mark: string;
+  /** Id of the document, or null if no tool of the run has found this page. */
+  readonly document: string | null;
+  readonly page: number;
+  /** The found chunks of the page. */
+  readonly chunks: readonly number[];
+}
+
+type PassageHit = Extract<ToolHit, { document: string }>;
+
+/** What a run has found, and its draft. */
+interface Found {
+  readonly run: RunState;
+  readonly hits: readonly PassageHit[];
+}
+
+/** Most generations of forks whose parents are read. */
+const MAX_GENERATIONS = 20;
+
+/**
+ * The citations in the final or current draft of a run, each once, in order, or null if there are no events. A fork also has
+ * what its parents had found before the fork point, as far as they can be read.
+ *
+ * @throws {RunCorrupt} an event of the run is invalid
+ */
+export async function citedPagesOf(runId: string, folded: FoldEvents): Promise<readonly CitedPage[] | null> {
+  const own = await folded(runId, (events) => foundIn(runId, events));
+  if (own === null) return null;
+  const cited = citedPages(finalDraftOf(own.run) ?? own.run.progress.shown.draft ?? '');
+  const hits = cited.length === 0 ? [] : [...own.hits, ...(await hitsOfParents(own.run, folded))];
+  return cited.map(({ mark, document, page }) => {
+    const found = hits.filter((hit) => hit.page === page && hit.document.startsWith(document.toLowerCase()));
+    const chunks = [...new Set(found.map(({ chunk }) => chunk))].sort((one, other) => one - other);
+    return { mark, document: found[0]?.document ?? null, page, chunks };
+  });
+}
+
+async function hitsOfParents(run: RunState, folded: FoldEvents): Promise<readonly PassageHit[]> {
+  const hits: PassageHit[] = [];
+  let { parent } = run.request;
+  for (let generation = 1; parent !== null && generation < MAX_GENERATIONS; generation += 1) {
+    const { runId, at } = parent;
+    const earlier = await folded(runId, (events) => foundIn(runId, events), at + 1).catch((error: unknown) => {
+      if (error instanceof RunCorrupt) return null;
+      throw error;
+    });
+    if (earlier === null) break;
+    hits.push(...earlier.hits);
+    ({ parent } = earlier.run.request);
+  }
+  return hits;
+}
+
+async function foundIn(runId: string, events: AsyncIterable<RunEvent>): Promise<Found | null> {
+  let run: RunState | null = null;
+  const hits: PassageHit[] = [];
+  for await (const recorded of events) {
+    const event = upcast(recorded);
+    run = foldNext(runId, run, event);
+    if (event.type !== 'ToolCalled') continue;
+    for (const hit of event.data.hits) if ('document' in hit) hits.push(hit);
+  }
+  return run === null ? null : { run, hits };
+}
