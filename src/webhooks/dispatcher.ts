@@ -1,12 +1,10 @@
 /**
- * Decides which webhooks this instance delivers, and gives each its events. It claims a webhook that no live instance
- * delivers, in the stream of the deliveries. Events come from the subscription as they are recorded; a webhook that is
- * behind reads the log in pages instead, so that it holds up no other.
+ * Decides which webhooks this instance delivers: it claims those that no live instance delivers, in the stream of their
+ * deliveries.
  */
-import type { EventLog, Position, RecordedEvent } from '../eventlog/port.js';
+import type { EventLog, RecordedEvent } from '../eventlog/port.js';
 import { categoryOf } from '../eventlog/port.js';
 import { LogClosed, LogUnavailable, RevisionConflict } from '../eventlog/errors.js';
-import { runIdOf } from '../run/events.js';
 import type { RunState } from '../run/state.js';
 import { semaphore } from '../system/async/semaphore.js';
 import { settledWithin } from '../system/async/deadline.js';
@@ -15,7 +13,7 @@ import type { Logger } from '../system/logger.js';
 import type { System } from '../system/system.js';
 import type { AttemptDeps } from './attempt.js';
 import { attempt } from './attempt.js';
-import { Backlog } from './backlog.js';
+import { Intake } from './intake.js';
 import type { Claimed } from './claim.js';
 import { claimDeliveries } from './claim.js';
 import type { Delivery } from './deliveries.js';
@@ -27,7 +25,6 @@ import { Pace } from './pace.js';
 import { retryDelivery } from './retry-delivery.js';
 import type { DeliveryIds } from './retry-delivery.js';
 import type { Webhook } from './state.js';
-import { delivers } from './state.js';
 import type { WebhookStore } from './store.js';
 
 /** Time between two checks for webhooks that no instance delivers, in milliseconds. */
@@ -68,21 +65,18 @@ export class Dispatcher {
   readonly #corrupt = new Set<string>();
   readonly #claims = semaphore(MAX_CLAIMS);
   readonly #tasks = new TaskTracker();
-  /** Position of the last event of a run from the subscription, or null before the first. */
-  #live: Position | null = null;
   #freePlaces = MAX_PLACES;
   #isCheckDue = false;
-  readonly #backlog: Backlog;
+  readonly #intake: Intake;
   readonly #pace: Pace;
   #cancelCheck: () => void = () => undefined;
 
   constructor(deps: DispatcherDeps) {
     this.#deps = deps;
     this.#pace = new Pace(deps.system);
-    this.#backlog = new Backlog({
+    this.#intake = new Intake({
       ...deps,
       outboxes: () => this.#outboxes.values(),
-      live: () => this.#live,
       onFault: (error) => this.#report(null, error),
     });
     deps.store.onChange(() => this.#checkSoon());
@@ -117,17 +111,8 @@ export class Dispatcher {
     else if (category === 'delivery') this.#onDelivery(event);
   }
 
-  onRunFolded({ id, type, position, stream, revision: seq }: RecordedEvent, run: RunState): void {
-    const runId = runIdOf(stream);
-    if (runId === null || (this.#live !== null && position <= this.#live)) return;
-    this.#live = position;
-    const { blueprintId } = run.request;
-    for (const outbox of this.#outboxes.values()) {
-      if (!outbox.isLive || position <= outbox.place) continue;
-      const isWanted = delivers(this.#deps.store.known(outbox.webhookId), type, blueprintId);
-      if (!isWanted || outbox.hasRoom) outbox.consider({ id, type, position, runId, seq }, isWanted);
-      else outbox.isLive = false;
-    }
+  onRunFolded(event: RecordedEvent, run: RunState): void {
+    this.#intake.onRunFolded(event, run);
   }
 
   /** Waits shortly for attempts in progress, abandons the rest, and waits for the records in flight. */
@@ -135,7 +120,7 @@ export class Dispatcher {
     const { system } = this.#deps;
     this.#cancelCheck();
     this.#pace.stop();
-    const ended = Promise.all([this.#tasks.end(), this.#backlog.stop()]);
+    const ended = Promise.all([this.#tasks.end(), this.#intake.stop()]);
     const outboxes = [...this.#outboxes.values()];
     await settledWithin(Promise.all(outboxes.map((each) => each.finish())), { system, maxMs: STOP_MS });
     await Promise.all([ended, ...outboxes.map((each) => each.stop())]);
@@ -199,7 +184,7 @@ export class Dispatcher {
     } finally {
       this.#claiming.delete(webhook.id);
     }
-    this.#backlog.wake();
+    this.#intake.wake();
   }
 
   async #claimNow(webhook: Webhook): Promise<void> {
@@ -233,7 +218,7 @@ export class Dispatcher {
         },
         places: { take: () => this.#takePlace(), free: () => void (this.#freePlaces += 1) },
         onGone: (deliveryId) => this.#disable(id, deliveryId),
-        onRoom: () => this.#backlog.wake(),
+        onRoom: () => this.#intake.wake(),
         onEnd: (error) => {
           if (this.#outboxes.get(id) === outbox) this.#outboxes.delete(id);
           if (error !== null && isActive(store.known(id))) this.#report(id, error);

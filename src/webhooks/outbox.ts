@@ -4,22 +4,19 @@
  * instance has taken the webhook, the record fails, and this outbox ends.
  */
 import type { EventLog, Position } from '../eventlog/port.js';
-import { appendFacts, handleCommand } from '../eventsourcing/handle-command.js';
 import { Sequencer } from '../system/async/sequencer.js';
 import { TaskTracker } from '../system/async/task-tracker.js';
 import type { System } from '../system/system.js';
 import type { Attempted } from './attempt.js';
 import type { Deliveries, Delivery, RunEventRef } from './deliveries.js';
-import { afterFact, claimedBy, evolveDeliveries, newDelivery, readDeliveriesOn } from './deliveries.js';
+import { newDelivery } from './deliveries.js';
+import { DeliveriesTaken, DeliveryRecord } from './delivery-record.js';
 import type { DeliveryFact } from './events.js';
-import { deliveryStream } from './events.js';
 
 /** Most deliveries that wait in memory for one webhook. Later events stay in the log until half of them have ended. */
 export const MAX_WAITING = 100;
 /** Attempts at once while the receiver succeeds; after a failure, and at first, it gets one at a time. */
 const MAX_SENDING = 8;
-/** Events after which the whole state is recorded again. */
-const CLAIM_EVERY = 100;
 /** Events of runs after which the place in the log is recorded, if no delivery has recorded it. */
 const PLACE_EVERY = 50_000;
 /** Wait while this instance may not send, in milliseconds. */
@@ -53,9 +50,6 @@ export interface OfferedEvent extends RunEventRef {
   readonly position: Position;
 }
 
-/** Another instance delivers. */
-class Taken extends Error {}
-
 interface Fresh {
   readonly delivery: Delivery;
   readonly ref: RunEventRef;
@@ -66,7 +60,7 @@ export class Outbox {
   /** Whether it receives each event as it is recorded. Otherwise it reads the log from its place. */
   isLive = false;
   readonly #deps: OutboxDeps;
-  #state: Deliveries;
+  readonly #record: DeliveryRecord;
   #place: Position;
   #placeRef: RunEventRef | null;
   /** Deliveries that are not recorded yet. */
@@ -96,7 +90,7 @@ export class Outbox {
   constructor(webhookId: string, { state, place, deps }: { state: Deliveries; place: Position; deps: OutboxDeps }) {
     this.webhookId = webhookId;
     this.#deps = deps;
-    this.#state = state;
+    this.#record = new DeliveryRecord(webhookId, { state, deps });
     this.#place = place;
     this.#placeRef = state.through;
   }
@@ -107,16 +101,16 @@ export class Outbox {
   }
 
   get #waiting(): readonly Delivery[] {
-    return [...this.#state.waiting, ...this.#fresh.map(({ delivery }) => delivery)];
+    return [...this.#record.state.waiting, ...this.#fresh.map(({ delivery }) => delivery)];
   }
 
   get hasRoom(): boolean {
-    return this.#state.waiting.length + this.#fresh.length < MAX_WAITING;
+    return this.#record.state.waiting.length + this.#fresh.length < MAX_WAITING;
   }
 
   /** Whether it should read on, if it has stopped for lack of room. */
   get isHalfEmpty(): boolean {
-    return this.#state.waiting.length + this.#fresh.length <= MAX_WAITING / 2;
+    return this.#record.state.waiting.length + this.#fresh.length <= MAX_WAITING / 2;
   }
 
   /** Considers the next event of the log. The caller has checked that there is room. */
@@ -129,7 +123,7 @@ export class Outbox {
       this.pump();
     } else if (this.#unrecorded >= PLACE_EVERY) {
       this.#unrecorded = 0;
-      void this.#record({ isForPlace: true });
+      void this.#recordResults({ isForPlace: true });
     }
   }
 
@@ -163,7 +157,7 @@ export class Outbox {
   /** Another instance has appended to the stream: a retry by a human, or a claim. */
   onAppended(): void {
     void this.#inTurn(async () => {
-      await this.#readOn();
+      await this.#record.readOn();
       this.pump();
     });
   }
@@ -229,23 +223,23 @@ export class Outbox {
     this.#isHealthy = delivery.status === 'delivered';
     this.#isGone ||= isGone;
     this.#results.set(delivery.id, delivery);
-    await this.#record();
+    await this.#recordResults();
     if (isGone) this.#deps.onGone(delivery.id);
   }
 
   /** Records all results so far. Those that come meanwhile are recorded together by the next call. */
-  #record({ isForPlace = false } = {}): Promise<void> {
+  #recordResults({ isForPlace = false } = {}): Promise<void> {
     return this.#inTurn(async () => {
       if (this.#results.size === 0 && !isForPlace) return;
       const results = new Map(this.#results);
       const known = isForPlace ? this.#fresh : this.#freshUpTo(results);
-      const through = isForPlace ? this.#placeRef : (known.at(-1)?.ref ?? this.#state.through);
+      const through = isForPlace ? this.#placeRef : (known.at(-1)?.ref ?? this.#record.state.through);
       const unattempted = known.map(({ delivery }) => delivery).filter(({ id }) => !results.has(id));
       const fact: DeliveryFact = {
         type: 'DeliveriesChanged',
         data: { through, changed: [...unattempted, ...results.values()] },
       };
-      await this.#append(fact);
+      await this.#record.append(fact, this.#tasks.signal);
       this.#fresh = this.#fresh.slice(known.length);
       for (const id of results.keys()) this.#results.delete(id);
       this.#unrecorded = 0;
@@ -255,29 +249,6 @@ export class Outbox {
   /** The unrecorded deliveries up to the last one with a result: the record places the outbox after them. */
   #freshUpTo(results: ReadonlyMap<string, Delivery>): readonly Fresh[] {
     return this.#fresh.slice(0, this.#fresh.findLastIndex(({ delivery }) => results.has(delivery.id)) + 1);
-  }
-
-  async #append(changed: DeliveryFact): Promise<void> {
-    const { instanceId } = this.#deps;
-    await handleCommand({
-      read: async (conflict) => (conflict === null ? undefined : await this.#readOn()),
-      decide: () => {
-        const { sinceClaim } = this.#state;
-        return sinceClaim < CLAIM_EVERY ? changed : claimedBy(instanceId, afterFact(this.#state, changed));
-      },
-      append: async (fact) => {
-        const stream = deliveryStream(this.webhookId);
-        const after = { stream, subject: this.webhookId, head: this.#state.head, facts: [fact] };
-        const { recorded, position } = await appendFacts(this.#deps, after, this.#tasks.signal);
-        for (const event of recorded) this.#state = evolveDeliveries(this.#state, { ...event, position });
-      },
-    });
-  }
-
-  /** @throws {Taken} another instance delivers */
-  async #readOn(): Promise<void> {
-    this.#state = await readDeliveriesOn(this.#deps.log, this.webhookId, this.#state);
-    if (this.#state.owner !== this.#deps.instanceId) throw new Taken();
   }
 
   async #inTurn(task: () => Promise<void>): Promise<void> {
@@ -291,6 +262,6 @@ export class Outbox {
   #end(error: unknown): void {
     if (this.#tasks.isEnding) return;
     void this.stop();
-    this.#deps.onEnd(error instanceof Taken ? null : error);
+    this.#deps.onEnd(error instanceof DeliveriesTaken ? null : error);
   }
 }

@@ -52,7 +52,8 @@ export class Pace {
   #turn(): void {
     this.#cancelTurn = null;
     this.#count();
-    for (const callBack of [...this.#waiting]) {
+    // Those that wait again have their next turn after the others.
+    for (const callBack of this.#waiting) {
       if (this.#left < 1) break;
       this.#waiting.delete(callBack);
       this.#inTurn = callBack;

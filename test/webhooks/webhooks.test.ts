@@ -145,6 +145,29 @@ describe('Webhooks', () => {
       }
     });
 
+    it('holds the status around a pause, and is sent for the pause itself by default', async () => {
+      const blueprint = { id: 'guided', name: 'Guided', nodes: [{ id: 'one' }], edges: [] };
+      expect((await rest.post('/api/councils/', blueprint)).status).to.equal(201);
+      await register({ types: ALL_TYPES });
+      await register({ url: `${receiver.url}/default` });
+      const reply = await rest.post('/api/councils/guided/run', { input_topic: 'Trees', god_mode: true });
+      const runId = rest.read(reply, 202, 'run-start.json').run_id;
+      await rest.until(runId, ({ status }) => status === 'paused');
+      await rest.post(`/api/councils/run/${runId}/approve`, { action: 'approve' });
+      await rest.until(runId, ({ status }) => status === 'completed');
+      const of = (path: string): readonly Received[] => receiver.received.filter((each) => each.path === path);
+      await receiver.until(() => of('/hook').at(-1)?.message.type === 'RunCompleted' && of('/default').length === 2);
+      for (const { message } of of('/hook')) {
+        const { seq, status } = message.data;
+        const state = rest.read(await rest.get(`/api/runs/${runId}/state?at=${seq}`), 200, 'folded-run.json');
+        expect([seq, message.type, status]).to.deep.equal([seq, message.type, state.status]);
+      }
+      expect(of('/default').map(({ message: { type, data } }) => [type, data.status])).to.deep.equal([
+        ['RunPaused', 'paused'],
+        ['RunCompleted', 'completed'],
+      ]);
+    });
+
     it('is only of events after the registration', async () => {
       await finished();
       await register();

@@ -1,10 +1,11 @@
 /**
- * Reads the log for the webhooks that are behind: those claimed just now, and those that had no room. One page at a time
- * serves all of them.
+ * Gives the outboxes the events of runs: as they are recorded, from the subscription, or, to those that are behind, from the
+ * log. Behind are those claimed just now, and those that had no room. One page at a time serves all of them.
  */
 import type { EventLog, Position, RecordedEvent } from '../eventlog/port.js';
 import { RunCorrupt } from '../run/errors.js';
 import { runIdOf } from '../run/events.js';
+import type { RunState } from '../run/state.js';
 import { wait } from '../system/async/deadline.js';
 import { TaskTracker } from '../system/async/task-tracker.js';
 import type { System } from '../system/system.js';
@@ -18,7 +19,7 @@ const PAGE_EVENTS = 1_000;
 /** Wait after the log could not be read, in milliseconds. */
 const RETRY_MS = 1_000;
 
-export interface BacklogDeps {
+export interface IntakeDeps {
   readonly log: Pick<EventLog, 'readAll'>;
   readonly system: Pick<System, 'after'>;
   readonly messages: Pick<Messages, 'blueprintOf'>;
@@ -26,18 +27,31 @@ export interface BacklogDeps {
   readonly corruptRuns: { has(runId: string): boolean };
   /** The outboxes of this instance. */
   readonly outboxes: () => Iterable<Outbox>;
-  /** Position of the last event that the subscription has delivered, or null before the first. */
-  readonly live: () => Position | null;
   readonly onFault: (error: unknown) => void;
 }
 
-export class Backlog {
-  readonly #deps: BacklogDeps;
+export class Intake {
+  readonly #deps: IntakeDeps;
   readonly #tasks = new TaskTracker();
   #isReading = false;
+  /** Position of the last event from the subscription, or null before the first. */
+  #live: Position | null = null;
 
-  constructor(deps: BacklogDeps) {
+  constructor(deps: IntakeDeps) {
     this.#deps = deps;
+  }
+
+  onRunFolded({ id, type, position, stream, revision: seq }: RecordedEvent, run: RunState): void {
+    const runId = runIdOf(stream);
+    if (runId === null || (this.#live !== null && position <= this.#live)) return;
+    this.#live = position;
+    const { blueprintId } = run.request;
+    for (const outbox of this.#deps.outboxes()) {
+      if (!outbox.isLive || position <= outbox.place) continue;
+      const isWanted = delivers(this.#deps.store.known(outbox.webhookId), type, blueprintId);
+      if (!isWanted || outbox.hasRoom) outbox.consider({ id, type, position, runId, seq }, isWanted);
+      else outbox.isLive = false;
+    }
   }
 
   /** Reads on, until every outbox is live or has no room. */
@@ -69,8 +83,8 @@ export class Backlog {
   }
 
   async #readPage(behind: readonly Outbox[]): Promise<void> {
-    const { log, live } = this.#deps;
-    const before = live();
+    const { log } = this.#deps;
+    const before = this.#live;
     const from = behind.map(({ place }) => place).reduce((one, other) => (one < other ? one : other));
     const reading = new Set(behind);
     let events = 0;
@@ -83,7 +97,7 @@ export class Backlog {
     // The page ends at the head. From here on the subscription delivers, unless it is ahead already.
     for (const outbox of reading) {
       if (before !== null) outbox.passTo(before);
-      outbox.isLive = (live() ?? outbox.place) <= outbox.place;
+      outbox.isLive = (this.#live ?? outbox.place) <= outbox.place;
     }
   }
 

@@ -1,0 +1,54 @@
+/** The stream of a webhook's deliveries, on the instance that owns them. */
+import type { AppendDeps } from '../eventsourcing/handle-command.js';
+import { appendFacts, handleCommand } from '../eventsourcing/handle-command.js';
+import type { Deliveries } from './deliveries.js';
+import { afterFact, claimedBy, evolveDeliveries, readDeliveriesOn } from './deliveries.js';
+import type { DeliveryFact } from './events.js';
+import { deliveryStream } from './events.js';
+
+/** Events after which the whole state is recorded again. */
+const CLAIM_EVERY = 100;
+
+/** Another instance delivers. */
+export class DeliveriesTaken extends Error {}
+
+export class DeliveryRecord {
+  readonly #webhookId: string;
+  readonly #deps: AppendDeps;
+  #state: Deliveries;
+
+  constructor(webhookId: string, { state, deps }: { readonly state: Deliveries; readonly deps: AppendDeps }) {
+    this.#webhookId = webhookId;
+    this.#deps = deps;
+    this.#state = state;
+  }
+
+  /** The state after the last known event. */
+  get state(): Deliveries {
+    return this.#state;
+  }
+
+  /** Appends a change after what other instances have appended. One call at a time. @throws {DeliveriesTaken} */
+  async append(changed: DeliveryFact, signal: AbortSignal): Promise<void> {
+    const { instanceId } = this.#deps;
+    await handleCommand({
+      read: async (conflict) => (conflict === null ? undefined : await this.readOn()),
+      decide: () => {
+        const { sinceClaim } = this.#state;
+        return sinceClaim < CLAIM_EVERY ? changed : claimedBy(instanceId, afterFact(this.#state, changed));
+      },
+      append: async (fact) => {
+        const stream = deliveryStream(this.#webhookId);
+        const after = { stream, subject: this.#webhookId, head: this.#state.head, facts: [fact] };
+        const { recorded, position } = await appendFacts(this.#deps, after, signal);
+        for (const event of recorded) this.#state = evolveDeliveries(this.#state, { ...event, position });
+      },
+    });
+  }
+
+  /** Reads what other instances have appended. @throws {DeliveriesTaken} */
+  async readOn(): Promise<void> {
+    this.#state = await readDeliveriesOn(this.#deps.log, this.#webhookId, this.#state);
+    if (this.#state.owner !== this.#deps.instanceId) throw new DeliveriesTaken();
+  }
+}
