@@ -96,8 +96,8 @@ onEmbeddedLog(() =>
           dir.path,
           `INSERT INTO runs (id, created_at, status, summary)
            VALUES ('${NO_RUN}', '2026-01-01T00:00:00.000Z', 'failed', '${NO_JSON}');
-           INSERT INTO facets (key, id, created_at, status, has_draft)
-           SELECT key, id, created_at, status, 0 FROM runs WHERE id = '${NO_RUN}'`,
+           INSERT INTO facets (key, id, created_at, is_trial, status, has_draft)
+           SELECT key, id, created_at, 0, status, 0 FROM runs WHERE id = '${NO_RUN}'`,
         ),
       );
       // Several requests find the row, and the others arrive during the rebuild.
