@@ -68,8 +68,8 @@ describeInBrowser('The console during failures', (browser) => {
     }
     await page.context().setOffline(false);
     await page.goto(urlOf('blueprints/gone'));
-    await page.getByRole('link', { name: 'Show the blueprints' }).click();
-    await page.getByRole('heading', { level: 1, name: 'Blueprints' }).waitFor();
+    await page.getByRole('link', { name: 'Show the councils' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Councils' }).waitFor();
   });
 
   it('shows in an open dialog that the service does not answer', async () => {
