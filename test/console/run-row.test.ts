@@ -22,6 +22,8 @@ const ROW: RunRow = {
   durationMs: null,
   waitingSince: null,
   error: null,
+  isTrial: false,
+  excerpt: null,
 };
 
 const PLACED = { seq: 3, id: 'event', at: '2026-01-01T00:01:00.000Z', hash: '', run_id: 'run' };

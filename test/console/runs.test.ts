@@ -1,8 +1,9 @@
 import { expect } from 'chai';
+import { readFile } from 'node:fs/promises';
 import type { Page } from 'playwright-core';
 import { CouncilClient } from '../../src/client/client.js';
 import { copiedRuns } from '../bench/copied-runs.js';
-import { IS_SOAK, describeInBrowser } from '../support/console-browser.js';
+import { IS_SOAK, describeInBrowser, faultsIn } from '../support/console-browser.js';
 import { instantModel } from '../support/instant-model.js';
 import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
@@ -226,14 +227,77 @@ describeInBrowser(`A list of ${RUNS} runs`, (browser) => {
     expect(await page.evaluate('window.scrollY')).to.equal(0);
   });
 
-  it('compares two selected runs', async () => {
+  it('exports selected runs, and compares two of them', async () => {
     const page = await open();
-    const boxes = page.getByRole('checkbox', { name: /^Select to compare/ });
+    const boxes = page.getByRole('checkbox', { name: /^Select: / });
     await boxes.nth(0).check();
-    await page.getByText('Select one more run to compare.').waitFor();
+    const selected = page.getByRole('region', { name: 'Selected runs' });
+    await selected.getByText('1 run selected').waitFor();
+    expect(await page.getByRole('link', { name: 'Compare' }).count()).to.equal(0);
+    await boxes.nth(1).check();
+    const saved = page.waitForEvent('download');
+    await selected.getByRole('button', { name: 'Export CSV' }).click();
+    const download = await saved;
+    expect(download.suggestedFilename()).to.equal('runs.csv');
+    const table = await readFile(await download.path(), 'utf8');
+    expect(table.trim().split('\n')).to.have.length(3);
+    await page.getByRole('checkbox', { name: 'Select all shown' }).check();
+    await selected.getByText('100 runs selected').waitFor();
+    await page.getByRole('checkbox', { name: 'Select all shown' }).uncheck();
+    await boxes.nth(0).check();
     await boxes.nth(1).check();
     await page.getByRole('link', { name: 'Compare' }).click();
     await page.waitForURL(/\/console\/compare\?a=[-0-9a-f]{36}&b=[-0-9a-f]{36}$/);
+  });
+
+  it('sorts by the heads of its columns, which stay in sight, and counts runs by status', async () => {
+    const page = await open();
+    const head = page.getByRole('columnheader', { name: 'Score' });
+    await head.getByRole('button').click();
+    await page.waitForURL(/sort=-score/);
+    expect(await head.getAttribute('aria-sort')).to.equal('descending');
+    await head.getByRole('button').click();
+    await page.waitForURL(/sort=score/);
+    await page.locator('tr[data-line]').first().waitFor();
+    expect((await page.locator('tr[data-line]').first().boundingBox())?.height).to.equal(40);
+    await page.evaluate('window.scrollTo(0, 1500)');
+    await untilTrue(async () => Math.abs((await head.boundingBox())?.y ?? 99) < 2);
+    const { completed, failed } = await council.runs.counts({ trial: false });
+    const views = page.getByRole('navigation', { name: 'Views' });
+    await views.getByRole('link', { name: `Completed ${completed.toLocaleString('en')}`, exact: true }).waitFor();
+    await views.getByRole('link', { name: `Failed ${failed}`, exact: true }).waitFor();
+    expect(await faultsIn(page)).to.deep.equal([]);
+  });
+
+  it('leaves test runs out until the user asks for them, and finds runs of the built-in council', async () => {
+    await (
+      await council.runs.tryBlueprint({ topic: 'Only a test', blueprint: { name: 'T', nodes: [{ id: 'a' }] } })
+    ).result();
+    const page = await open('?q=only+a+test&trial=1');
+    const row = line(page, 'Only a test');
+    await row.getByText('Test', { exact: true }).waitFor();
+    expect(await row.locator('mark').first().innerText()).to.match(/only|test/i);
+    await page.getByRole('checkbox', { name: 'Show test runs' }).uncheck();
+    await page.getByRole('heading', { name: 'No run matches the filters' }).waitFor();
+    await page.getByRole('button', { name: 'Clear all filters' }).click();
+    await page.getByLabel('Council', { exact: true }).selectOption({ label: 'Built-in' });
+    await page.waitForURL(/blueprint_id=council/);
+    await page.locator('tr[data-line]').first().waitFor();
+  });
+
+  it('cancels all selected runs that have not ended', async () => {
+    const nodes = [{ id: 'a' }];
+    const { id } = await council.blueprints.create({ name: 'Waits', nodes, edges: [] });
+    const runs = [1, 2].map((at) => council.runs.start({ topic: `To cancel ${at}`, blueprint: id, godMode: true }));
+    const [one, two] = await Promise.all(runs);
+    const page = await open(`?blueprint_id=${id}`);
+    await line(page, 'To cancel 2').waitFor();
+    await page.getByRole('checkbox', { name: 'Select all shown' }).check();
+    await page.getByRole('button', { name: 'Cancel 2 runs' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Cancel them' }).click();
+    await page.getByText('Cancelled 2 runs').waitFor();
+    expect([(await one?.status())?.status, (await two?.status())?.status]).to.deep.equal(['failed', 'failed']);
+    await line(page, 'To cancel 2').getByText('cancelled', { exact: true }).waitFor();
   });
 
   if (IS_SOAK) {

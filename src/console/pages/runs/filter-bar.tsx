@@ -1,13 +1,15 @@
 /** Saved views and filters. Both change only the URL. */
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
+import type { HistoryRecord, RunCounts } from '../../../generated/schemas.js';
 import { pageUrl, query, setQuery } from '../../shell/router.js';
 import { session } from '../../shell/session.js';
 import type { TextBoxProps } from '../../ui/controls.js';
-import { Button, Select, TextBox } from '../../ui/controls.js';
+import { Button, Check, Select, TextBox } from '../../ui/controls.js';
 import { Dialog } from '../../ui/dialog.js';
 import type { FilterName, View } from './filters.js';
 import {
+  BUILT_IN,
   COMMON_VIEWS,
   FILTERS,
   MAX_NAME,
@@ -23,13 +25,14 @@ import {
 /** Delay of a search after the last key, in milliseconds. */
 const TYPING_MS = 300;
 
-export function Views() {
+/** @param counts by status, or null before they are known */
+export function Views({ counts }: { readonly counts: RunCounts | null }) {
   const isNaming = useSignal(false);
   const views = [...COMMON_VIEWS, ...savedViews.value];
   return (
     <nav class="views" aria-label="Views">
       {COMMON_VIEWS.map((view) => (
-        <ViewLink key={view.name} view={view} />
+        <ViewLink key={view.name} view={view} count={counts?.[statusOf(view) ?? 'all']} />
       ))}
       {savedViews.value.map((view) => (
         <span key={view.name} class="saved">
@@ -49,12 +52,16 @@ export function Views() {
   );
 }
 
-function ViewLink({ view }: { readonly view: View }) {
+function statusOf({ search }: View): HistoryRecord['status'] | undefined {
+  return STATUSES.find((each) => each === new URLSearchParams(search).get('status'));
+}
+
+function ViewLink({ view, count }: { readonly view: View; readonly count?: number | undefined }) {
   const { name, search } = view;
   const isCurrent = isShown(view, query.value);
   return (
     <a href={pageUrl([]) + (search && `?${search}`)} aria-current={isCurrent ? 'true' : undefined}>
-      {name}
+      {name} {count !== undefined && <span class="view-count numeric">{count.toLocaleString('en')}</span>}
     </a>
   );
 }
@@ -85,13 +92,20 @@ function NameView({ onClose }: { readonly onClose: () => void }) {
 
 /** @param names of blueprints, by id */
 export function FilterBar({ names }: { readonly names: ReadonlyMap<string, string> }) {
-  const isMore = ['actor', 'from', 'to', 'min_score', 'max_score', 'parent'].some((name) => query.value.has(name));
+  const isMore = ['trial', 'actor', 'from', 'to', 'min_score', 'max_score', 'parent'].some((name) =>
+    query.value.has(name),
+  );
   return (
     <search class="filters">
       <div class="main-filters">
         <TextFilter name="q" label="Search" type="search" placeholder="Words of topic and draft" />
-        <Choice name="status" label="Status" options={STATUSES.map((each) => [each, each])} all="Any status" />
-        <Choice name="blueprint_id" label="Council" options={[...names]} all="Any council" />
+        <Choice
+          name="status"
+          label="Status"
+          options={STATUSES.map((each) => [each, each === 'paused' ? 'waiting' : each])}
+          all="Any status"
+        />
+        <Choice name="blueprint_id" label="Council" options={[[BUILT_IN, 'Built-in'], ...names]} all="Any council" />
         <Choice name="sort" label="Order" options={Object.entries(SORTS)} all={null} />
       </div>
       <details open={isMore}>
@@ -103,6 +117,11 @@ export function FilterBar({ names }: { readonly names: ReadonlyMap<string, strin
           <TextFilter name="max_score" label="Score to" {...SCORE} />
           {session.value.status === 'in' && !session.value.isOpen && <TextFilter name="actor" label="Started by" />}
           <TextFilter name="parent" label="Forks of run" placeholder="Run id" />
+          <Check
+            label="Show test runs"
+            checked={query.value.get('trial') === '1'}
+            onChange={(isOn) => setQuery({ trial: isOn ? 1 : null })}
+          />
         </div>
       </details>
       {isNarrowed(query.value) && (

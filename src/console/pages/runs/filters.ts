@@ -33,7 +33,11 @@ export const FILTERS = [
   'min_score',
   'max_score',
   'parent',
+  'trial',
 ] as const;
+
+/** The value of `blueprint_id` for the built-in council. */
+export const BUILT_IN = 'council';
 
 export type FilterName = (typeof FILTERS)[number] | 'sort';
 
@@ -53,7 +57,9 @@ export function filtersIn(query: URLSearchParams): ListedRuns {
   const sort = text('sort');
   return {
     status: STATUSES.find((each) => each === query.get('status')),
-    blueprint: text('blueprint_id'),
+    ...(text('blueprint_id') === BUILT_IN ? { builtIn: true } : { blueprint: text('blueprint_id') }),
+    // Test runs are left out unless the user asks for them.
+    trial: text('trial') === '1' ? undefined : false,
     actor: text('actor'),
     from: time('from'),
     to: time('to'),
@@ -86,6 +92,7 @@ export const COMMON_VIEWS: readonly View[] = [
   { name: 'All', search: '' },
   { name: 'Waiting', search: 'status=paused&sort=waiting' },
   { name: 'Running', search: 'status=running' },
+  { name: 'Completed', search: 'status=completed' },
   { name: 'Failed', search: 'status=failed' },
 ];
 

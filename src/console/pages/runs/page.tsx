@@ -11,6 +11,7 @@ import { filtersIn, isNarrowed } from './filters.js';
 import { FilterBar, Views } from './filter-bar.js';
 import { RunList } from './run-list.js';
 import { RunTable } from './run-table.js';
+import { Selection } from './selection.js';
 import { FirstRun, StartDialog } from './start-form.js';
 import type { Council } from './start-run.js';
 import { usePageTitle } from '../../shell/title.js';
@@ -45,7 +46,7 @@ export function RunsPage() {
 
   const isFirst = list.total.value === 0 && list.state.value === 'end' && !isNarrowed(query.value);
   return (
-    <main id="page" class="runs-page">
+    <main id="page" class="wide runs-page">
       <div class="page-head">
         <h1>
           Runs <Total list={list} />
@@ -61,13 +62,13 @@ export function RunsPage() {
       ) : (
         <>
           <div class="stack">
-            <Views />
+            <Views counts={list.counts.value} />
             <FilterBar names={names} />
           </div>
           <Listed {...{ list, chosen, names }} />
         </>
       )}
-      <Comparison chosen={chosen.value} onClear={() => (chosen.value = [])} />
+      <Selection list={list} chosen={chosen} />
       {isStarting && may('run') && !isFirst && (
         <StartDialog councils={councils} onClose={() => setQuery({ start: null })} />
       )}
@@ -132,24 +133,6 @@ function Listed({ list, names, chosen }: Pick<Parameters<typeof RunTable>[0], 'l
       )}
       <RunTable list={list} names={names} chosen={chosen} hasActors={!isOpen} />
       {failure}
-    </div>
-  );
-}
-
-/** The bar that compares two selected runs. */
-function Comparison({ chosen: [a, b], onClear }: { readonly chosen: readonly string[]; readonly onClear: () => void }) {
-  if (a === undefined) return null;
-  return (
-    <div class="comparison card" role="status">
-      <span class="grow">{b === undefined ? 'Select one more run to compare.' : 'Two runs selected.'}</span>
-      <Button tone="plain" onClick={onClear}>
-        Clear
-      </Button>
-      {b !== undefined && (
-        <a class="button primary" href={pageUrl(['compare'], { a, b })}>
-          Compare
-        </a>
-      )}
     </div>
   );
 }

@@ -3,10 +3,10 @@
  * visible rows and a few per second, so that many events cost little.
  */
 import type { Signal } from '@preact/signals';
-import { batch, signal } from '@preact/signals';
+import { batch, computed, signal } from '@preact/signals';
 import type { CouncilClient, RunFilters } from '../../../client/client.js';
 import type { FeedEvent } from '../../../client/feed.js';
-import type { HistoryRecord } from '../../../generated/schemas.js';
+import type { HistoryRecord, RunCounts } from '../../../generated/schemas.js';
 import type { RunRow } from './run-row.js';
 import { ROW_EVENTS, isOver, rowAfter, rowOf } from './run-row.js';
 
@@ -53,8 +53,10 @@ export class RunList {
   /** In the order of the list; a signal each, so that an event renders only its row. */
   readonly rows = signal<readonly Signal<RunRow>[]>([]);
   readonly state = signal<ListState>('loading');
+  /** Numbers of runs with the filters but that of the status, or null before the answer. */
+  readonly counts = signal<RunCounts | null>(null);
   /** Number of runs on all pages, or null before the answer. */
-  readonly total = signal<number | null>(null);
+  readonly total = computed(() => this.counts.value?.[this.#status.value ?? 'all'] ?? null);
   /** Number of new runs that are not shown, so that rows do not move while the user reads. */
   readonly newCount = signal(0);
   /** Names of blueprints from the feed, by id. */
@@ -65,6 +67,7 @@ export class RunList {
   readonly #deps: RunListDeps;
   readonly #stopped = new AbortController();
   #filters: ListedRuns = {};
+  readonly #status = signal<ListedRuns['status']>(undefined);
   /** Aborts the requests of the current list. */
   #shown = new AbortController();
   #pager: Pager | null = null;
@@ -130,7 +133,8 @@ export class RunList {
     const pager = this.#begin();
     batch(() => {
       this.#clear();
-      this.total.value = null;
+      this.#status.value = filters.status;
+      this.counts.value = null;
     });
     void this.#count();
     void this.#readPage(pager);
@@ -180,8 +184,9 @@ export class RunList {
   async #count(): Promise<void> {
     const { signal } = this.#shown;
     try {
-      const total = await this.#deps.council.runs.count({ ...this.#filters, signal });
-      if (!signal.aborted) this.total.value = total;
+      const { status: _, sort: __, ...filters } = this.#filters;
+      const counts = await this.#deps.council.runs.counts({ ...filters, signal });
+      if (!signal.aborted) this.counts.value = counts;
     } catch (error) {
       if (!signal.aborted) this.#deps.onFault(error);
     }

@@ -1,6 +1,6 @@
 /** A row of the list of runs, and how events of the feed change it. */
 import type { FeedEvent } from '../../../client/feed.js';
-import type { HistoryRecord, RunUsage } from '../../../generated/schemas.js';
+import type { ExcerptPart, HistoryRecord, RunUsage } from '../../../generated/schemas.js';
 import { BUDGET_ENDS, REJECTED } from '../../../run/budget/end.js';
 import { costText, unpricedModels } from '../../../run/cost-text.js';
 import { shortCount } from '../../record/counts.js';
@@ -33,6 +33,10 @@ export interface RunRow {
   /** Start of the pause, or null if the run is not paused or the start is not loaded. */
   readonly waitingSince: string | null;
   readonly error: string | null;
+  /** Whether it tries a council that is not saved. */
+  readonly isTrial: boolean;
+  /** In a search, the text around the first found word. */
+  readonly excerpt: readonly ExcerptPart[] | null;
 }
 
 /** @param waitingSince start of the pause, which the record does not contain */
@@ -51,6 +55,8 @@ export function rowOf(record: HistoryRecord, waitingSince: string | null = null)
     createdAt: record.created_at,
     durationMs: record.duration_ms,
     waitingSince: record.status === 'paused' ? waitingSince : null,
+    isTrial: record.trial,
+    excerpt: record.excerpts?.at(-1)?.parts ?? null,
     error: error === null ? null : errorText(error, record.execution_mode === 'god-mode'),
   };
 }

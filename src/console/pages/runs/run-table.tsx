@@ -4,7 +4,9 @@ import { useEffect } from 'preact/hooks';
 import { lengthText } from '../../record/durations.js';
 import { withoutMarks } from '../../record/plain-draft.js';
 import { excerpt } from '../../record/counts.js';
-import { pageUrl } from '../../shell/router.js';
+import { outcomeOf } from '../../record/outcome.js';
+import type { ExcerptPart, HistoryQuery } from '../../../generated/schemas.js';
+import { pageUrl, query, setQuery } from '../../shell/router.js';
 import { Badge, Status } from '../../ui/controls.js';
 import { Loading } from '../../ui/states.js';
 import { Ago, Since } from '../../ui/time.js';
@@ -12,9 +14,10 @@ import { usePageWindow } from '../../ui/windowed.js';
 import type { RunList } from './run-list.js';
 import type { RunRow } from './run-row.js';
 import { isOver, usageTexts } from './run-row.js';
+import { MOST_CHOSEN } from './selection.js';
 
 /** Height of a line before the first render, in pixels. */
-const LINE_PX = 58;
+const LINE_PX = 40;
 /** Longest topic, in characters. */
 const TOPIC_CHARS = 240;
 /** Loads the next page at this number of lines before the end. */
@@ -26,7 +29,7 @@ export interface RunTableProps {
   readonly names: ReadonlyMap<string, string>;
   /** Whether the service has keys, so that runs have an actor. */
   readonly hasActors: boolean;
-  /** Ids of the runs selected for comparison, at most two. */
+  /** Ids of the selected runs. */
   readonly chosen: Signal<readonly string[]>;
 }
 
@@ -40,16 +43,19 @@ export function RunTable({ list, names, hasActors, chosen }: RunTableProps) {
   }, [list, from, to, isTop, rows.length, state]);
   return (
     <>
-      <table class="table runs" role="table" aria-rowcount={(list.total.value ?? rows.length) + 1} aria-label="Runs">
+      <table
+        class={query.value.has('q') ? 'table runs searched' : 'table runs'}
+        role="table"
+        aria-rowcount={(list.total.value ?? rows.length) + 1}
+        aria-label="Runs"
+      >
         <thead role="rowgroup">
           <tr role="row" aria-rowindex={1}>
             <th role="columnheader" class="choose">
-              <span class="unseen">Compare</span>
+              <ChooseAll rows={rows} chosen={chosen} />
             </th>
-            {columns(hasActors).map((name) => (
-              <th key={name} role="columnheader" class={name.toLowerCase().replace(' ', '-')}>
-                {name}
-              </th>
+            {COLUMNS.filter(({ name }) => hasActors || name !== 'By').map((column) => (
+              <Head key={column.name} column={column} />
             ))}
           </tr>
         </thead>
@@ -73,12 +79,69 @@ export function RunTable({ list, names, hasActors, chosen }: RunTableProps) {
   );
 }
 
-function columns(hasActors: boolean): readonly string[] {
-  const [before, after] = [
-    ['Topic', 'Status', 'Council', 'Score', 'Iterations', 'Tokens, cost'],
-    ['Started', 'Duration'],
-  ];
-  return [...before, ...(hasActors ? ['Started by'] : []), ...after];
+interface Column {
+  readonly name: string;
+  readonly look: string;
+  /** The orders of a head that sorts: the first click sorts by the first. */
+  readonly sorts?: readonly [HistoryQuery['sort'], HistoryQuery['sort']];
+}
+
+const COLUMNS: readonly Column[] = [
+  { name: 'Topic', look: 'topic' },
+  { name: 'Status', look: 'status' },
+  { name: 'Council', look: 'council' },
+  { name: 'Score', look: 'score', sorts: ['-score', 'score'] },
+  { name: 'Drafts', look: 'iterations', sorts: ['-iterations', 'iterations'] },
+  { name: 'Tokens, cost', look: 'tokens', sorts: ['-cost', 'cost'] },
+  { name: 'By', look: 'started-by' },
+  { name: 'Date', look: 'started', sorts: ['-created_at', 'created_at'] },
+  { name: 'Duration', look: 'duration', sorts: ['-duration', 'duration'] },
+];
+
+function Head({ column: { name, look, sorts } }: { readonly column: Column }) {
+  if (sorts === undefined) {
+    return (
+      <th role="columnheader" class={look}>
+        {name}
+      </th>
+    );
+  }
+  const [first, second] = sorts;
+  const sort = query.value.get('sort') ?? '-created_at';
+  const order = sort === first ? 'descending' : sort === second ? 'ascending' : 'none';
+  const next = sort === first ? second : first;
+  return (
+    <th role="columnheader" class={look} aria-sort={order}>
+      <button type="button" onClick={() => setQuery({ sort: next === '-created_at' ? null : next })}>
+        {name}
+        <span aria-hidden="true">{{ descending: ' ↓', ascending: ' ↑', none: '' }[order]}</span>
+      </button>
+    </th>
+  );
+}
+
+/** Selects all loaded runs, up to the most of a selection. */
+function ChooseAll({ rows, chosen }: Pick<RunTableProps, 'chosen'> & { readonly rows: RunList['rows']['value'] }) {
+  const all = rows.slice(0, MOST_CHOSEN).map((row) => row.peek().id);
+  const isAll = all.length > 0 && all.every((id) => chosen.value.includes(id));
+  return (
+    <label>
+      <input
+        type="checkbox"
+        checked={isAll}
+        aria-label="Select all shown"
+        onChange={() => (chosen.value = isAll ? [] : all)}
+      />
+    </label>
+  );
+}
+
+function Excerpt({ parts }: { readonly parts: readonly ExcerptPart[] }) {
+  return (
+    <span class="excerpt clip">
+      {parts.map(({ text, found }, at) => (found ? <mark key={at}>{text}</mark> : text))}
+    </span>
+  );
 }
 
 /** Space for lines that are not rendered. */
@@ -99,19 +162,21 @@ function Line({ row, index, names, hasActors, chosen }: LineProps) {
   const council = blueprintId === null ? 'Built-in' : (names.get(blueprintId) ?? blueprintId);
   const choose = (): void => {
     const others = chosen.value.filter((each) => each !== id);
-    chosen.value = isChosen ? others : [...others, id].slice(-2);
+    chosen.value = isChosen ? others : [...others, id].slice(-MOST_CHOSEN);
   };
   return (
     <tr role="row" data-line aria-rowindex={index} aria-selected={isChosen}>
       <td role="cell" class="choose">
         <label>
-          <input type="checkbox" checked={isChosen} aria-label={`Select to compare: ${words}`} onChange={choose} />
+          <input type="checkbox" checked={isChosen} aria-label={`Select: ${words}`} onChange={choose} />
         </label>
       </td>
       <td role="cell" class="topic">
-        <a class="clamp" href={pageUrl(['runs', id])} title={topic}>
+        <a class="clip" href={pageUrl(['runs', id])} title={topic}>
           {words}
         </a>
+        {run.isTrial && <Badge flat>Test</Badge>}
+        {run.excerpt !== null && <Excerpt parts={run.excerpt} />}
       </td>
       <td role="cell" class="status">
         <Status status={run.status} error={run.error} />
@@ -153,8 +218,8 @@ function Duration({ run }: { readonly run: RunRow }) {
   return isOver(run) || createdAt === null ? <>–</> : <Since at={createdAt} />;
 }
 
-/** The time it waits, or its error. */
-function Note({ run: { waitingSince, error } }: { readonly run: RunRow }) {
+/** The time it waits, or why it failed. */
+function Note({ run: { status, waitingSince, error } }: { readonly run: RunRow }) {
   if (waitingSince !== null) {
     return (
       <span class="note">
@@ -162,8 +227,8 @@ function Note({ run: { waitingSince, error } }: { readonly run: RunRow }) {
       </span>
     );
   }
-  return error === null ? null : (
-    <span class="note clip" title={error}>
+  return outcomeOf(status, error) !== 'failed' ? null : (
+    <span class="note clip" title={error ?? undefined}>
       {error}
     </span>
   );
