@@ -145,6 +145,22 @@ describe('A receiver of webhooks', () => {
     });
   }
 
+  it('that fails while more events come than wait in memory gets all of them later', async () => {
+    const runs = 130;
+    receiver.answerBy(answers(500));
+    await register(receiver.url);
+    await register(other.url);
+    const runIds = await Promise.all(Array.from({ length: runs }, () => rest.start()));
+    await other.until((all) => new Set(all.map(({ message }) => message.data.run_id)).size === runs);
+    receiver.answerBy(answers(200));
+    const got = (): ReadonlySet<string> => new Set(receiver.received.map(({ message }) => message.data.run_id));
+    await untilTrue(() => {
+      system.jump(1_000);
+      return got().size === runs;
+    });
+    expect([...got()].toSorted()).to.deep.equal(runIds.toSorted());
+  });
+
   it('that redirects is not followed', async () => {
     receiver.answerBy(answers(307, { Location: `${other.url}/elsewhere` }));
     const webhook = await register(receiver.url);
