@@ -69,8 +69,9 @@ export function startWebhooks(
     hmac: (key, text) => createHmac('sha256', key).update(text).digest('base64'),
   });
   context.projector.subscribe(dispatcher);
+  let isStopped = false;
   const started = store.load().then(() => dispatcher.start());
-  started.catch(onFault);
+  started.catch((error: unknown) => isStopped || onFault(error));
   return {
     door: webhookDoor({
       ...{ store, resolve, accepts },
@@ -78,6 +79,7 @@ export function startWebhooks(
       retry: (ids, actor) => dispatcher.retry(ids, actor),
     }),
     async stop() {
+      isStopped = true;
       await Promise.all([dispatcher.stop(), store.stop()]);
     },
   };
