@@ -117,6 +117,22 @@ describeInBrowser('The deliberation of a run', (browser) => {
     expect(await states()).to.deep.equal(['answered', 'answered', 'answered', 'discarded', 'failed']);
   });
 
+  it('is told in events and in a comparison with labels, not with the letters that reviewers saw', async () => {
+    const page = await open('?tab=events');
+    const ranked = page.getByRole('list', { name: 'Events' }).getByText('of Peer review ranked the answers').first();
+    const { seq } = EVENTS.find(({ data }) => 'output' in data && 'ranking' in data.output) ?? { seq: -1 };
+    await page.goto(`${service.url}/console/runs/${RUN_ID}?tab=events&at=${seq}`);
+    expect(await ranked.innerText()).to.match(
+      /^(North|East|South|West) of Peer review ranked the answers: (North|East|South), then (North|East|South)/,
+    );
+    await page.goto(`${service.url}/console/compare?a=${RUN_ID}&b=${RUN_ID}`);
+    await page.getByRole('button', { name: /steps equal$/ }).click();
+    const judge = page.getByRole('article', { name: /^Judge/ });
+    await judge.getByText('Analysis').click();
+    await judge.getByText('South: Eleven kilometres').or(judge.getByText('North: Eleven kilometres')).waitFor();
+    expect(await judge.innerText()).to.not.include('"response"');
+  });
+
   it('has a lane in the timeline that opens into the lanes of its members', async () => {
     const page = await open('?tab=timeline');
     const timeline = page.getByRole('region', { name: 'Timeline' });

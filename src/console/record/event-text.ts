@@ -15,7 +15,12 @@ import { endText, failureText } from './run-end.js';
 import type { Waiting } from './timeline-lanes.js';
 
 /** Names nodes and members by their ids, in the words of the API. */
-export const IDS: Names = { node: (id) => id, member: (_node, id) => id, ranked: (id) => id };
+export const IDS: Names = {
+  node: (id) => id,
+  member: (_node, id) => id,
+  ranked: (id) => id,
+  letter: (_step, letter) => letter,
+};
 
 /** An event as one sentence, or its type if this version does not know it. @param names default: {@link IDS} */
 export function eventText(event: RunEvent, names: Names = IDS): string {
@@ -104,14 +109,14 @@ export function argumentsText(given: Data<'ToolCalled'>['arguments']): string {
   return typeof given === 'string' ? given : String(given['query']);
 }
 
-function completionText({ node, member, output, route }: Data<'NodeCompleted'>, names: Names): string {
+function completionText({ step, node, member, output, route }: Data<'NodeCompleted'>, names: Names): string {
   const then = routeText(route, names);
   const who = workerName({ node, member }, names);
   if ('draft' in output) return `${who} wrote a draft of ${charactersOf(output.draft)}${then}.`;
   if ('answer' in output) return `${who} answered with ${charactersOf(output.answer)}${then}.`;
   if ('analysis' in output) return `${who} compared the answers${then}.`;
   if ('ranking' in output) {
-    const letters = output.ranking.join(', then ');
+    const letters = output.ranking.map((each) => names.letter(step, each)).join(', then ');
     return `${who} ranked the answers: ${letters}${then}${saidText(output.comment)}`;
   }
   return `${who} scored the draft ${output.score}${then}${saidText(output.feedback)}`;

@@ -8,6 +8,8 @@ export interface Names {
   readonly member: (node: string, id: string) => string;
   /** The name of a member of a panel whose answer was ranked, by its id. */
   readonly ranked: (id: string) => string;
+  /** What stands for the letter of an answer that a reviewer saw at its step. */
+  readonly letter: (step: number, letter: string) => string;
 }
 
 /** A text that the service wrote itself, without words of users or models. */

@@ -1,7 +1,7 @@
 /** Shows a run from a shared file, which holds its events. Needs no service and no network. */
 import { signal } from '@preact/signals';
 import { render } from 'preact';
-import type { RunPlace, RunSource } from '../pages/run/store.js';
+import type { RunPlace, RunSource } from '../pages/run/source.js';
 import { RunStore } from '../pages/run/store.js';
 import { RunEnd, RunView } from '../pages/run/view.js';
 import { Status } from '../ui/controls.js';

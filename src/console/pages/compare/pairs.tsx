@@ -1,9 +1,10 @@
 /** Pairs of executions: equal ones in one line, others side by side. */
 import { useSignal } from '@preact/signals';
-import type { NodeOutput, NodeRole } from '../../../generated/schemas.js';
+import type { Analysis, NodeOutput, NodeRole } from '../../../generated/schemas.js';
 import { lengthText } from '../../record/durations.js';
 import type { ComparedPair, Similarity } from '../../record/compare.js';
 import type { Execution } from '../../record/executions.js';
+import { labelsByLetter } from '../../record/member-executions.js';
 import { lastSeqOf, scoreOf } from '../../record/executions.js';
 import { countOf } from '../../record/counts.js';
 import { executionText, membersText } from '../../record/event-text.js';
@@ -13,6 +14,7 @@ import type { Tone } from '../../ui/controls.js';
 import { Badge } from '../../ui/controls.js';
 import { Prose } from '../../ui/prose.js';
 import { DraftDiff } from '../../ui/text-diff.js';
+import { withNames } from '../run/deliberation/with-names.js';
 import type { RunStore } from '../run/store.js';
 
 interface Sides {
@@ -96,7 +98,7 @@ function textOf(execution: Execution | null): string | null {
   if (panel !== null) return answersOf(panel);
   const value = output?.value;
   if (value === undefined) return null;
-  if ('analysis' in value) return JSON.stringify(value.analysis, null, 2);
+  if ('analysis' in value) return analysisText(value.analysis, labelsByLetter(execution));
   return textOfOutput(value);
 }
 
@@ -106,6 +108,32 @@ function answersOf({ members }: NonNullable<Execution['panel']>): string | null 
     return text === null ? [] : [`## ${label}\n${text}`];
   });
   return texts.length === 0 ? null : texts.join('\n\n');
+}
+
+/** A judge's comparison as a text, with the labels of members in place of letters. */
+function analysisText(analysis: Analysis, labels: ReadonlyMap<string, string>): string {
+  const named = (text: string): string => withNames(text, labels);
+  const who = (letters: readonly string[]): string => letters.map((each) => labels.get(each) ?? each).join(', ');
+  const parts: readonly (readonly [title: string, items: readonly string[]])[] = [
+    ['Consensus', analysis.consensus.map(named)],
+    [
+      'Contradictions',
+      analysis.contradictions.flatMap(({ topic, stances }) => [
+        named(topic),
+        ...stances.map(({ response, stance }) => `${who([response])}: ${named(stance)}`),
+      ]),
+    ],
+    [
+      'Partial coverage',
+      analysis.partial_coverage.map(({ point, responses }) => `${named(point)} (${who(responses)})`),
+    ],
+    [
+      'Unique insights',
+      analysis.unique_insights.map(({ insight, response }) => `${who([response])}: ${named(insight)}`),
+    ],
+    ['Blind spots', analysis.blind_spots.map(named)],
+  ];
+  return parts.map(([title, items]) => [`## ${title}`, ...items.map((item) => `- ${item}`)].join('\n')).join('\n\n');
 }
 
 function textOfOutput(value: NodeOutput): string | null {

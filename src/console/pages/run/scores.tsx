@@ -1,7 +1,8 @@
 /** The scores of critics over time, and the score from which a draft passes. */
 import type { PassScore } from '../../record/pass-scores.js';
 import { passScoreOf, passScoreText } from '../../record/pass-scores.js';
-import type { RunStore, Landmark } from './store.js';
+import type { Landmark } from '../../record/landmarks.js';
+import type { RunStore } from './store.js';
 
 const HEIGHT = 104;
 /** The axis starts at this score, or lower if a score is lower. */

@@ -5,7 +5,8 @@ import { countOf } from '../../record/counts.js';
 import { Badge, Button } from '../../ui/controls.js';
 import { Icon } from '../../ui/icon.js';
 import { dateTimeText } from '../../ui/time.js';
-import type { RunStore, Landmark } from './store.js';
+import type { Landmark } from '../../record/landmarks.js';
+import type { RunStore } from './store.js';
 
 /** Left and right move by an event, with Shift to the next draft or decision. */
 export function Scrubber({ store }: { readonly store: RunStore }) {

@@ -4,7 +4,8 @@ import type { Execution } from '../../record/executions.js';
 import { Badge } from '../../ui/controls.js';
 import { useLoaded } from '../../ui/loaded.js';
 import { WhenLoaded } from '../../ui/states.js';
-import type { RunSource, RunStore } from './store.js';
+import type { RunSource } from './source.js';
+import type { RunStore } from './store.js';
 
 export function StepPrompt({
   store: { source },

@@ -4,7 +4,7 @@ import { batch, computed, signal } from '@preact/signals';
 import type { RunEvent } from '../../../client/run-events.js';
 import { isTerminal } from '../../../client/run-events.js';
 import type { LiveMessage } from '../../../client/tokens.js';
-import type { Graph, GraphNode, StepPrompt, Verification } from '../../../generated/schemas.js';
+import type { GraphNode } from '../../../generated/schemas.js';
 import type { ExecutionTrace } from '../../record/executions.js';
 import { traceAt } from '../../record/executions.js';
 import type { GraphView } from '../../record/graph.js';
@@ -13,40 +13,18 @@ import type { RunSnapshot } from '../../record/run-record.js';
 import { RunRecord } from '../../record/run-record.js';
 import type { Timeline } from '../../record/timeline.js';
 import { timelineAt } from '../../record/timeline.js';
+import { lettersIn, namesIn } from '../../record/labels.js';
+import type { Landmark } from '../../record/landmarks.js';
+import { landmarkAt } from '../../record/landmarks.js';
 import type { Names } from '../../record/page-words.js';
 import { eventText } from '../../record/event-text.js';
 import type { Source } from '../../record/sources.js';
 import { sourcesAt } from '../../record/sources.js';
-import { labelInOneLine } from '../../../graph/label.js';
+import type { RunPlace, RunSource } from './source.js';
 import type { RunTab } from './tabs.js';
 import { STEP_TABS, tabIn } from './tabs.js';
 import type { Writing } from './writings.js';
 import { Writings } from './writings.js';
-
-/** The source of a run's events: the service or a shared file. */
-export interface RunSource {
-  readonly id: string;
-  /** Whether events can arrive later. */
-  readonly isLive: boolean;
-  /** The events after `from` (-1 for all), each once and in order, to the end of the run or an abort. */
-  events(from: number, signal: AbortSignal): AsyncIterable<RunEvent>;
-  /** Tokens of drafts that are being written. Absent in a shared file. */
-  readonly tokens?: (signal: AbortSignal) => AsyncIterable<LiveMessage>;
-  /** The service's verification of the record. Absent in a shared file. */
-  readonly verify?: (signal: AbortSignal) => Promise<Verification>;
-  /** The prompt of a step's last attempt. Absent in a shared file. */
-  readonly prompt?: (step: number, signal: AbortSignal) => Promise<StepPrompt>;
-  /** The draft at the head, as a file. Absent in a shared file. */
-  readonly draft?: (format: 'md' | 'docx') => Promise<Uint8Array>;
-  /** The file names of documents by id, of those that still exist. Absent: no names. */
-  readonly documentNames?: (ids: readonly string[], signal: AbortSignal) => Promise<ReadonlyMap<string, string>>;
-}
-
-/** The query that holds the event shown and the view. */
-export interface RunPlace {
-  readonly query: ReadonlySignal<URLSearchParams>;
-  setQuery(changes: Readonly<Record<string, string | number | null>>): void;
-}
 
 export interface RunStoreDeps {
   readonly source: RunSource;
@@ -59,16 +37,6 @@ export interface RunStoreDeps {
 
 /** The view of the graph: `is` shows the council, `ran` the executed steps. */
 export type RunView = 'is' | 'ran';
-
-/** An event that users look for. */
-export interface Landmark {
-  readonly seq: number;
-  readonly kind: 'draft' | 'score' | 'pause' | 'decision' | 'failure' | 'end';
-  /** Or null if the event has no node. */
-  readonly node: string | null;
-  /** Or null for other kinds. */
-  readonly score: number | null;
-}
 
 /** The run at its head, for the head of the page. */
 export interface RunSummary {
@@ -183,7 +151,12 @@ export class RunStore {
   readonly sources: ReadonlySignal<readonly Source[]> = computed(() => sourcesAt(this.record.events, this.shown.value));
 
   /** The labels of nodes and members. */
-  readonly names: ReadonlySignal<Names> = computed(() => namesIn(this.#graph.value));
+  readonly names: ReadonlySignal<Names> = computed(() => ({
+    ...namesIn(this.#graph.value),
+    letter: (step, letter) => this.#letters.value.get(step)?.get(letter) ?? letter,
+  }));
+  /** The labels behind the letters that reviewers saw, by step. */
+  readonly #letters = computed(() => lettersIn(this.fullTrace.value));
   readonly #graph = computed(() => (this.head.value < 0 ? null : (this.record.stateAt(0)?.plan.graph ?? null)));
 
   /** The label of a node, or of one of its members with that of the node. */
@@ -311,49 +284,5 @@ export class RunStore {
   }
 }
 
-/** The labels in a graph; an id without one stays. */
-function namesIn(graph: Graph | null): Names {
-  const nodes = new Map(graph?.nodes.map((node) => [node.id, node]));
-  const panels = [...nodes.values()].filter(({ role }) => role === 'panel');
-  const labelIn = (all: readonly GraphNode[], id: string): string | undefined =>
-    all.flatMap(({ members = [] }) => members).find((each) => each.id === id)?.label;
-  return {
-    node: (id) => labelInOneLine(nodes.get(id)?.label ?? id),
-    member(node, id) {
-      const own = nodes.get(node);
-      return labelIn(own === undefined ? [] : [own], id) ?? labelIn(panels, id) ?? id;
-    },
-    ranked: (id) => labelIn(panels, id) ?? id,
-  };
-}
-
 /** Landmarks for `stride`. */
 const STRIDES: readonly Landmark['kind'][] = ['draft', 'decision'];
-
-function landmarkAt({ seq, type, data }: RunEvent): Landmark | null {
-  const plain = { seq, node: null, score: null };
-  switch (type) {
-    case 'NodeCompleted': {
-      const { node, member, output } = data;
-      // Members have no landmarks: their panel, rank or jury has one when it closes.
-      if (member !== undefined || 'analysis' in output) return null;
-      return 'score' in output ? { seq, kind: 'score', node, score: output.score } : { ...plain, kind: 'draft', node };
-    }
-    case 'PanelClosed': {
-      const { node, result } = data;
-      const isScore = result !== null && 'score' in result;
-      return isScore ? { seq, kind: 'score', node, score: result.score } : { ...plain, kind: 'draft', node };
-    }
-    case 'NodeFailed':
-      return { ...plain, kind: 'failure', node: data.node };
-    case 'RunPaused':
-      return { ...plain, kind: 'pause' };
-    case 'GateDecided':
-      return { ...plain, kind: 'decision' };
-    case 'RunCompleted':
-    case 'RunFailed':
-      return { ...plain, kind: 'end' };
-    default:
-      return null;
-  }
-}
