@@ -208,6 +208,18 @@ describeInBrowser('A decision in the console', (browser) => {
     expect([sent, (await decisionsOn(runId)).length]).to.deep.equal([[], 1]);
   });
 
+  it('leaves no trace once it is undone: the page says who decides the run then', async () => {
+    const runId = await paused(rest, service, 'Undone');
+    const page = await openAs('ann', 'inbox');
+    await cardOf(page, 'Undone').getByText('Next: The poet').waitFor();
+    await button(page, 'Approve').click();
+    await button(messages(page), 'Undo').click();
+    await cardOf(page, 'Undone').getByText('Next: The poet').waitFor();
+    const bens = restWith(service.url, keys.ben);
+    expect((await bens.post(approvePath(runId), { action: 'reject' })).status).to.equal(200);
+    await messages(page).getByText('ben rejected “Undone” just now.').waitFor();
+  });
+
   it('is made with the exact prompt, the model, the tools and the cost in sight', async () => {
     const runId = await paused(rest, service, 'In sight');
     await rest.post(approvePath(runId), { action: 'approve' });

@@ -125,19 +125,20 @@ export class InboxStore {
         hasArrived ||= isNamed || view.run === null;
         if (isNamed ? view.at === null : hasArrived) this.#deps.onSelect(card.pause);
       }
-      if (before !== null && !before.isBusy && before.key !== card?.key) this.#onClosed(before);
+      if (before !== null && before.key !== card?.key) this.#onClosed(before);
     });
   }
 
   /** Tells the user that another user decided the selected card, unless the user just selected another one. */
   #onClosed({ key, pause }: Card): void {
+    const { waiting } = this.#deps;
+    if (waiting.isDecided(key)) return;
     if (!this.cards.peek().some((card) => card.key === key)) {
       this.ignoresKeys = true;
       this.#deps.after(LINGER_MS, () => (this.ignoresKeys = false));
     }
-    const gone = this.#deps.waiting.outcomeOf(key);
-    if (gone !== null && !this.#sent.has(key))
-      this.#deps.notify(outcomeText(pause.input_topic, gone, this.#deps.now()), 'plain');
+    const gone = waiting.outcomeOf(key);
+    if (gone !== null) this.#deps.notify(outcomeText(pause.input_topic, gone, this.#deps.now()), 'plain');
   }
 
   select({ pause }: Card): void {
