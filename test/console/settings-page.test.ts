@@ -66,6 +66,7 @@ describeInBrowser('The settings', (browser) => {
     expect(await faultsIn(page)).to.deep.equal([]);
     await page.getByRole('tab', { name: 'About' }).click();
     await page.getByText('The log answers').waitFor();
+    await page.getByText('Default model').waitFor();
     await page.close();
   });
 
@@ -74,7 +75,29 @@ describeInBrowser('The settings', (browser) => {
     const row = page.getByRole('row').filter({ has: page.getByRole('rowheader', { name: /^offline/ }) });
     await row.getByText('default', { exact: true }).waitFor();
     await row.getByText('Not asked yet').waitFor();
+    const prices = page.getByRole('region', { name: 'Prices' });
+    await prices.getByRole('rowheader').first().waitFor();
     expect(await faultsIn(page)).to.deep.equal([]);
+    await page.close();
+  });
+
+  it('register a webhook whose secret is shown once, and show its deliveries', async () => {
+    const page = await openAs(admin, 'settings?tab=webhooks');
+    await page.getByLabel('Address of the receiver').fill('http://127.0.0.1:1/hook');
+    await page.getByRole('button', { name: 'Add the webhook' }).click();
+    await page.getByRole('alert').waitFor();
+    await page.getByLabel('Address of the receiver').fill('http://receiver.example/hook');
+    await page.getByRole('button', { name: 'Add the webhook' }).click();
+    await page.getByText(/^whsec_/).waitFor();
+    await page.getByRole('button', { name: 'I have copied it' }).click();
+    const card = page.getByRole('list', { name: 'Webhooks' }).getByRole('listitem');
+    await card.getByText('RunPaused, RunCompleted, RunFailed').waitFor();
+    await card.getByRole('button', { name: 'Deliveries' }).click();
+    await card.getByText('No events yet.').waitFor();
+    expect(await faultsIn(page)).to.deep.equal([]);
+    await card.getByRole('button', { name: /^Delete/ }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+    await page.getByText('Deleted the webhook').waitFor();
     await page.close();
   });
 });

@@ -1,5 +1,5 @@
 /** The typed client of the service that sent this page, and the pauses that wait for a decision. */
-import type { Overview, Readiness } from '../../generated/schemas.js';
+import type { About, Overview, PriceList, Readiness } from '../../generated/schemas.js';
 import { Approvals } from '../../client/approvals.js';
 import { Blueprints } from '../../client/blueprints.js';
 import { Documents } from '../../client/documents.js';
@@ -44,6 +44,8 @@ export const council = {
   run: (id: string): Run => new Run(api, id),
   providers: (options: CallOptions) => listProviders(api, options),
   webhooks: new Webhooks(api),
+  about: ({ signal }: CallOptions): Promise<About> => api.json({ path: pathOf('about'), signal }),
+  prices: ({ signal }: CallOptions): Promise<PriceList> => api.json({ path: pathOf('prices'), signal }),
   overview: ({ from, to, signal }: OverviewOptions): Promise<Overview> =>
     api.json({ path: pathOf('overview'), query: { from, to }, signal }),
   ready: ({ signal }: CallOptions): Promise<Readiness> =>

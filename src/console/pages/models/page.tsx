@@ -29,7 +29,52 @@ export function ModelsPage() {
       <WhenLoaded of={providers} what="the providers">
         {(found) => <ProviderTable providers={found} />}
       </WhenLoaded>
+      <Prices />
     </main>
+  );
+}
+
+const COLUMNS = ['Model', 'Input', 'Output', 'From cache', 'To cache', 'Source', 'Date'];
+
+function Prices() {
+  const prices = useResource('prices', (signal) => council.prices({ signal }));
+  return (
+    <section class="card stack close wide-table" aria-labelledby="prices" tabIndex={0}>
+      <h2 id="prices">Prices</h2>
+      <p class="small muted">
+        US dollars per million tokens. PRICES_FILE adds to the table that comes with the service.
+      </p>
+      <WhenLoaded of={prices} what="the prices">
+        {(found) => (
+          <table class="table">
+            <thead>
+              <tr>
+                {COLUMNS.map((head) => (
+                  <th key={head} scope="col">
+                    {head}
+                  </th>
+                ))}
+              </tr>
+            </thead>
+            <tbody>
+              {found.map((price) => (
+                <tr key={price.model}>
+                  <th scope="row" class="mono break">
+                    {price.model}
+                  </th>
+                  <td class="numeric">{price.input_usd}</td>
+                  <td class="numeric">{price.output_usd}</td>
+                  <td class="numeric">{price.cache_read_usd}</td>
+                  <td class="numeric">{price.cache_write_usd}</td>
+                  <td class="small break">{price.source ?? price.table}</td>
+                  <td class="small">{price.read_at ?? '–'}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        )}
+      </WhenLoaded>
+    </section>
   );
 }
 

@@ -2,11 +2,15 @@
 import type { ComponentChildren } from 'preact';
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
+import { dollarText } from '../../../run/cost-text.js';
+import { countOf, shortCount } from '../../record/counts.js';
+import { lengthText } from '../../record/durations.js';
 import { council } from '../../shell/council.js';
 import { navigateFromHere, pageUrl } from '../../shell/router.js';
 import { may, lockIfUnauthorized } from '../../shell/session.js';
 import { Button, Check, Select, TextBox } from '../../ui/controls.js';
 import { Dialog } from '../../ui/dialog.js';
+import { useResource } from '../../ui/resource.js';
 import { BudgetFields, useBudget } from './start-budget.js';
 import type { Council, StartFault, Wanted } from './start-run.js';
 import { EXAMPLE, TOPICS, faultOf, startRun } from './start-run.js';
@@ -144,7 +148,30 @@ export function StartDialog({ councils, blueprint = null, onClose }: StartDialog
         </span>
       </div>
       <BudgetFields of={budget} areFaultsShown={isTried.value} />
+      <EstimateLine key={chosen.value} blueprint={chosen.value} />
     </TopicDialog>
+  );
+}
+
+/** What the last runs of the council have cost. */
+function EstimateLine({ blueprint }: { readonly blueprint: string }) {
+  const { value: loaded } = useResource(`estimate ${blueprint}`, (signal) =>
+    blueprint === EXAMPLE.id
+      ? Promise.resolve(null)
+      : council.runs.estimate({ ...(blueprint !== '' && { blueprint }), signal }),
+  ).state;
+  if (loaded.status !== 'ready' || loaded.value === null) return null;
+  const { runs, cost_usd: cost, tokens, duration_ms: duration } = loaded.value;
+  if (runs === 0) return <p class="small muted">This council has no completed runs to estimate from.</p>;
+  const parts = [
+    cost.median === null ? 'cost not reported' : dollarText(cost.median),
+    ...(tokens.median === null ? [] : [`${shortCount(tokens.median)} tokens`]),
+    ...(duration.median === null ? [] : [lengthText(duration.median)]),
+  ];
+  return (
+    <p class="small muted">
+      Estimate from {countOf(runs, 'completed run')} of this council: {parts.join(', ')} (median).
+    </p>
   );
 }
 

@@ -6,6 +6,7 @@ import { Tabs } from '../../ui/tabs.js';
 import { About } from './about.js';
 import { Appearance } from './appearance.js';
 import { KeyList } from './keys.js';
+import { WebhookList } from './webhooks.js';
 
 interface Section {
   readonly value: string;
@@ -16,6 +17,7 @@ interface Section {
 const SECTIONS: readonly [Section, ...Section[]] = [
   { value: 'browser', text: 'This browser', Shown: Appearance },
   { value: 'keys', text: 'Keys', Shown: KeyList },
+  { value: 'webhooks', text: 'Webhooks', Shown: WebhookList },
   { value: 'about', text: 'About', Shown: About },
 ];
 

@@ -1,0 +1,71 @@
+/** The last deliveries of a webhook. */
+import type { WebhookDelivery } from '../../../generated/schemas.js';
+import { council } from '../../shell/council.js';
+import { pageUrl } from '../../shell/router.js';
+import { toast, toastError } from '../../shell/toasts.js';
+import { Badge, Button } from '../../ui/controls.js';
+import { useResource } from '../../ui/resource.js';
+import { WhenLoaded } from '../../ui/states.js';
+import { Ago } from '../../ui/time.js';
+
+const TONES = { waiting: 'wait', delivered: 'good', failed: 'bad' } as const;
+
+export function Deliveries({ webhookId }: { readonly webhookId: string }) {
+  const found = useResource(webhookId, (signal) => council.webhooks.deliveries(webhookId, { signal }));
+  async function retry(delivery: WebhookDelivery): Promise<void> {
+    await council.webhooks.retry(webhookId, delivery.id);
+    toast('The delivery is sent again', 'good');
+    found.reload();
+  }
+  return (
+    <WhenLoaded of={found} what="the deliveries">
+      {(deliveries) =>
+        deliveries.length === 0 ? (
+          <p class="small muted">No events yet.</p>
+        ) : (
+          <section class="wide-table" aria-label="Deliveries" tabIndex={0}>
+            <table class="table">
+              <thead>
+                <tr>
+                  {['Event', 'Run', 'State', 'Attempts', 'Last attempt', ''].map((head) => (
+                    <th key={head} scope="col">
+                      {head === '' ? <span class="unseen">Actions</span> : head}
+                    </th>
+                  ))}
+                </tr>
+              </thead>
+              <tbody>
+                {deliveries.map((delivery) => (
+                  <Row key={delivery.id} delivery={delivery} onRetry={() => void retry(delivery).catch(toastError)} />
+                ))}
+              </tbody>
+            </table>
+          </section>
+        )
+      }
+    </WhenLoaded>
+  );
+}
+
+function Row({ delivery, onRetry }: { readonly delivery: WebhookDelivery; readonly onRetry: () => void }) {
+  const { type, run_id: runId, seq, status, attempts, last_attempt_at: lastAt, error } = delivery;
+  return (
+    <tr>
+      <th scope="row">{type}</th>
+      <td>
+        <a href={pageUrl(['runs', runId], { at: seq })}>Show</a>
+      </td>
+      <td>
+        <Badge tone={TONES[status]}>{status}</Badge>
+        {error !== null && <div class="small muted break">{error}</div>}
+      </td>
+      <td class="numeric">{attempts}</td>
+      <td class="small">{lastAt === null ? '–' : <Ago at={lastAt} />}</td>
+      <td>
+        <Button slim onClick={onRetry}>
+          Retry<span class="unseen"> {type}</span>
+        </Button>
+      </td>
+    </tr>
+  );
+}
