@@ -6,6 +6,7 @@ import { usePageTitle } from '../../shell/title.js';
 import { Badge } from '../../ui/controls.js';
 import { useResource } from '../../ui/resource.js';
 import { WhenLoaded } from '../../ui/states.js';
+import { Table } from '../../ui/table.js';
 
 const REFRESH_MS = 5_000;
 
@@ -46,32 +47,21 @@ function Prices() {
       </p>
       <WhenLoaded of={prices} what="the prices">
         {(found) => (
-          <table class="table">
-            <thead>
-              <tr>
-                {COLUMNS.map((head) => (
-                  <th key={head} scope="col">
-                    {head}
-                  </th>
-                ))}
+          <Table heads={COLUMNS}>
+            {found.map((price) => (
+              <tr key={price.model}>
+                <th scope="row" class="mono break">
+                  {price.model}
+                </th>
+                <td class="numeric">{price.input_usd}</td>
+                <td class="numeric">{price.output_usd}</td>
+                <td class="numeric">{price.cache_read_usd}</td>
+                <td class="numeric">{price.cache_write_usd}</td>
+                <td class="small break">{price.source ?? price.table}</td>
+                <td class="small">{price.read_at ?? '–'}</td>
               </tr>
-            </thead>
-            <tbody>
-              {found.map((price) => (
-                <tr key={price.model}>
-                  <th scope="row" class="mono break">
-                    {price.model}
-                  </th>
-                  <td class="numeric">{price.input_usd}</td>
-                  <td class="numeric">{price.output_usd}</td>
-                  <td class="numeric">{price.cache_read_usd}</td>
-                  <td class="numeric">{price.cache_write_usd}</td>
-                  <td class="small break">{price.source ?? price.table}</td>
-                  <td class="small">{price.read_at ?? '–'}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
+            ))}
+          </Table>
         )}
       </WhenLoaded>
     </section>
@@ -87,22 +77,11 @@ const STATES = {
 function ProviderTable({ providers }: { readonly providers: readonly ProviderRecord[] }) {
   return (
     <section class="card wide-table" aria-label="Providers" tabIndex={0}>
-      <table class="table">
-        <thead>
-          <tr>
-            {['Provider', 'State', 'Default model', 'Address', 'API', 'Calls in flight'].map((head) => (
-              <th key={head} scope="col">
-                {head}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {providers.map((provider) => (
-            <ProviderRow key={provider.name} provider={provider} />
-          ))}
-        </tbody>
-      </table>
+      <Table heads={['Provider', 'State', 'Default model', 'Address', 'API', 'Calls in flight']}>
+        {providers.map((provider) => (
+          <ProviderRow key={provider.name} provider={provider} />
+        ))}
+      </Table>
     </section>
   );
 }

@@ -2,6 +2,7 @@
 import { useMemo } from 'preact/hooks';
 import type { Overview, OverviewDay } from '../../../generated/schemas.js';
 import { lengthText } from '../../record/durations.js';
+import { Table } from '../../ui/table.js';
 
 /** From the bottom of a bar to its top. */
 const OUTCOMES = ['completed', 'rejected', 'cancelled', 'failed'] as const;
@@ -61,34 +62,23 @@ function Bar({ day, most, step, x }: BarProps) {
 function DayTable({ days }: { readonly days: readonly OverviewDay[] }) {
   return (
     <div class="wide-table" role="region" aria-label="Runs by day as a table" tabIndex={0}>
-      <table class="table">
-        <thead>
-          <tr>
-            {['Day', ...OUTCOMES, 'Median duration', '95 % within'].map((head) => (
-              <th key={head} scope="col">
-                {head}
-              </th>
+      <Table heads={['Day', ...OUTCOMES, 'Median duration', '95 % within']}>
+        {days.map(({ day, outcomes, duration }) => (
+          <tr key={day}>
+            <th scope="row">{day}</th>
+            {OUTCOMES.map((outcome) => (
+              <td key={outcome} class="numeric">
+                {outcomes[outcome]}
+              </td>
+            ))}
+            {[duration.median_ms, duration.p95_ms].map((ms, at) => (
+              <td key={at} class="numeric">
+                {ms === null ? '–' : lengthText(ms)}
+              </td>
             ))}
           </tr>
-        </thead>
-        <tbody>
-          {days.map(({ day, outcomes, duration }) => (
-            <tr key={day}>
-              <th scope="row">{day}</th>
-              {OUTCOMES.map((outcome) => (
-                <td key={outcome} class="numeric">
-                  {outcomes[outcome]}
-                </td>
-              ))}
-              {[duration.median_ms, duration.p95_ms].map((ms, at) => (
-                <td key={at} class="numeric">
-                  {ms === null ? '–' : lengthText(ms)}
-                </td>
-              ))}
-            </tr>
-          ))}
-        </tbody>
-      </table>
+        ))}
+      </Table>
     </div>
   );
 }

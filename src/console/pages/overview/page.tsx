@@ -9,6 +9,7 @@ import { usePageTitle } from '../../shell/title.js';
 import { Facts, Segments } from '../../ui/controls.js';
 import { allOf, useResource } from '../../ui/resource.js';
 import { Empty, WhenLoaded } from '../../ui/states.js';
+import { Table } from '../../ui/table.js';
 import { Since, now } from '../../ui/time.js';
 import { DayChart } from './day-chart.js';
 import { ScoreLine } from './score-line.js';
@@ -128,34 +129,23 @@ function Councils({ figures: { councils, from, to, names } }: { readonly figures
   return (
     <section class="card stack close wide-table" aria-labelledby="overview-councils" tabIndex={0}>
       <h2 id="overview-councils">Councils</h2>
-      <table class="table">
-        <thead>
-          <tr>
-            {['Council', 'Runs', 'Mean score', 'Score over time', 'Tokens in', 'Tokens out', 'Cost'].map((head) => (
-              <th key={head} scope="col">
-                {head}
-              </th>
-            ))}
+      <Table heads={['Council', 'Runs', 'Mean score', 'Score over time', 'Tokens in', 'Tokens out', 'Cost']}>
+        {councils.map(({ blueprint_id: id, runs, score, days, usage }) => (
+          <tr key={id}>
+            <th scope="row" class="break">
+              <a href={pageUrl([], { blueprint_id: id ?? 'council' })}>
+                {id === null ? 'Built-in' : (names.get(id) ?? id)}
+              </a>
+            </th>
+            <td class="numeric">{runs}</td>
+            <td class="numeric">{score === null ? '–' : score.toFixed(1)}</td>
+            <td>
+              <ScoreLine {...{ days, from, to }} />
+            </td>
+            <UsageCells usage={usage} />
           </tr>
-        </thead>
-        <tbody>
-          {councils.map(({ blueprint_id: id, runs, score, days, usage }) => (
-            <tr key={id}>
-              <th scope="row" class="break">
-                <a href={pageUrl([], { blueprint_id: id ?? 'council' })}>
-                  {id === null ? 'Built-in' : (names.get(id) ?? id)}
-                </a>
-              </th>
-              <td class="numeric">{runs}</td>
-              <td class="numeric">{score === null ? '–' : score.toFixed(1)}</td>
-              <td>
-                <ScoreLine {...{ days, from, to }} />
-              </td>
-              <UsageCells usage={usage} />
-            </tr>
-          ))}
-        </tbody>
-      </table>
+        ))}
+      </Table>
     </section>
   );
 }
@@ -170,27 +160,16 @@ function UsageTable({ title, head, rows }: UsageTableProps) {
   return (
     <section class="card stack close wide-table" aria-label={title} tabIndex={0}>
       <h2>{title}</h2>
-      <table class="table">
-        <thead>
-          <tr>
-            {[head, 'Tokens in', 'Tokens out', 'Cost'].map((each) => (
-              <th key={each} scope="col">
-                {each}
-              </th>
-            ))}
+      <Table heads={[head, 'Tokens in', 'Tokens out', 'Cost']}>
+        {rows.map(([name, usage]) => (
+          <tr key={name}>
+            <th scope="row" class="break">
+              {name}
+            </th>
+            <UsageCells usage={usage} />
           </tr>
-        </thead>
-        <tbody>
-          {rows.map(([name, usage]) => (
-            <tr key={name}>
-              <th scope="row" class="break">
-                {name}
-              </th>
-              <UsageCells usage={usage} />
-            </tr>
-          ))}
-        </tbody>
-      </table>
+        ))}
+      </Table>
     </section>
   );
 }

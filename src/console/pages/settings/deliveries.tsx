@@ -6,6 +6,7 @@ import { toast, toastError } from '../../shell/toasts.js';
 import { Badge, Button } from '../../ui/controls.js';
 import { useResource } from '../../ui/resource.js';
 import { WhenLoaded } from '../../ui/states.js';
+import { Table } from '../../ui/table.js';
 import { Ago } from '../../ui/time.js';
 
 const TONES = { waiting: 'wait', delivered: 'good', failed: 'bad' } as const;
@@ -24,22 +25,11 @@ export function Deliveries({ webhookId }: { readonly webhookId: string }) {
           <p class="small muted">No events yet.</p>
         ) : (
           <section class="wide-table" aria-label="Deliveries" tabIndex={0}>
-            <table class="table">
-              <thead>
-                <tr>
-                  {['Event', 'Run', 'State', 'Attempts', 'Last attempt', ''].map((head) => (
-                    <th key={head} scope="col">
-                      {head === '' ? <span class="unseen">Actions</span> : head}
-                    </th>
-                  ))}
-                </tr>
-              </thead>
-              <tbody>
-                {deliveries.map((delivery) => (
-                  <Row key={delivery.id} delivery={delivery} onRetry={() => void retry(delivery).catch(toastError)} />
-                ))}
-              </tbody>
-            </table>
+            <Table heads={['Event', 'Run', 'State', 'Attempts', 'Last attempt', '']}>
+              {deliveries.map((delivery) => (
+                <Row key={delivery.id} delivery={delivery} onRetry={() => void retry(delivery).catch(toastError)} />
+              ))}
+            </Table>
           </section>
         )
       }

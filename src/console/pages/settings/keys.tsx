@@ -8,6 +8,7 @@ import { Badge, Button } from '../../ui/controls.js';
 import { Confirm } from '../../ui/dialog.js';
 import { useResource } from '../../ui/resource.js';
 import { Empty, WhenLoaded } from '../../ui/states.js';
+import { Table } from '../../ui/table.js';
 import { Ago, dateTimeText, now } from '../../ui/time.js';
 import { AddKeyDialog, NewKeyNotice } from './add-key.js';
 
@@ -18,7 +19,7 @@ export function KeyList() {
       <Empty title="This service has no keys">
         <p>
           Anyone on this machine has access. Add the first key in a terminal:{' '}
-          <code>council keys add NAME --scope admin</code>
+          <code>council keys add NAME --scopes admin</code>
         </p>
       </Empty>
     );
@@ -82,25 +83,11 @@ interface KeyTableProps {
 function KeyTable({ keys, onRevoked }: KeyTableProps) {
   return (
     <section class="card wide-table" aria-label="Keys" tabIndex={0}>
-      <table class="table">
-        <thead>
-          <tr>
-            {['Name', 'Scopes', 'Created', 'Last used', 'Expires'].map((head) => (
-              <th key={head} scope="col">
-                {head}
-              </th>
-            ))}
-            <th scope="col">
-              <span class="unseen">Actions</span>
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {keys.map((key) => (
-            <KeyRow key={key.name} shown={key} onRevoked={onRevoked} />
-          ))}
-        </tbody>
-      </table>
+      <Table heads={['Name', 'Scopes', 'Created', 'Last used', 'Expires', '']}>
+        {keys.map((key) => (
+          <KeyRow key={key.name} shown={key} onRevoked={onRevoked} />
+        ))}
+      </Table>
     </section>
   );
 }
