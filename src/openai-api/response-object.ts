@@ -7,7 +7,7 @@ import { modelOf } from './council-model.js';
 import { responseUsage } from './usage.js';
 
 /** The id of a run's response: `resp_` and the run id without dashes. */
-export function responseIdOf(runId: string): string {
+function responseIdOf(runId: string): string {
   return `resp_${plain(runId)}`;
 }
 

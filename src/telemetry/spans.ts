@@ -37,12 +37,12 @@ export interface Span {
 
 type Sha256 = (text: string) => string;
 
-export function traceIdOf(runId: string): string {
+function traceIdOf(runId: string): string {
   return runId.replaceAll('-', '');
 }
 
 /** @param seq revision of the opening event */
-export function spanIdOf(runId: string, seq: number, sha256: Sha256): string {
+function spanIdOf(runId: string, seq: number, sha256: Sha256): string {
   return sha256(`${runId}:${seq}`).slice(0, 16);
 }
 

@@ -32,7 +32,7 @@ export interface Deliveries {
   readonly sinceClaim: number;
 }
 
-export const NO_DELIVERIES: Deliveries = {
+const NO_DELIVERIES: Deliveries = {
   ...{ owner: null, through: null, waiting: [], failed: [], delivered: [], head: null, sinceClaim: 0 },
 };
 

@@ -1,7 +1,7 @@
 /** Short texts for counts, and excerpts of long texts. */
 
 /** Longest excerpt that a sentence quotes, in characters. */
-export const EXCERPT_CHARS = 120;
+const EXCERPT_CHARS = 120;
 
 /** A count in at most four characters: `950`, `1.2k`, `34k`, `1.5M`. */
 export function shortCount(count: number): string {

@@ -159,7 +159,7 @@ function folded(state: RunState | null, event: RunEvent): RunState {
   return firstState(event);
 }
 
-export function snapshotOf(run: RunState): RunSnapshot {
+function snapshotOf(run: RunState): RunSnapshot {
   const { phase, progress, ownership, effort, spending } = run;
   const { shown } = progress;
   const pause = pauseOf(run);

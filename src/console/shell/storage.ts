@@ -9,12 +9,7 @@ export function readStored(name: string): unknown {
   }
 }
 
-/** The valid items of a stored list. */
-export function readStoredList<Item>(name: string, isItem: (value: unknown) => value is Item): readonly Item[] {
-  const list = readStored(name);
-  return Array.isArray(list) ? list.filter(isItem) : [];
-}
-
+/** Stores a value as JSON. */
 export function store(name: string, value: unknown): void {
   try {
     window.localStorage.setItem(name, JSON.stringify(value));

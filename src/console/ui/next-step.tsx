@@ -51,13 +51,13 @@ function NextMember({ node: { label, role, calls } }: { readonly node: NextNode 
 }
 
 /** The most that a step may cost, such as `at most $0.012, 9,000 tokens`. */
-export function worstText({ usd, tokens }: NextCalls['reserved']): string {
+function worstText({ usd, tokens }: NextCalls['reserved']): string {
   const most = `${tokens.toLocaleString('en')} tokens`;
   return usd === null ? `at most ${most}, without a price` : `at most ${dollarText(usd)}, ${most}`;
 }
 
 /** The cost of a run so far. */
-export function spentText(usage: RunUsage | null): string {
+function spentText(usage: RunUsage | null): string {
   if (usage === null) return 'not reported';
   const { calls, cost_usd: costUsd, by_model: models } = usage;
   if (calls === 0) return 'nothing, no calls yet';

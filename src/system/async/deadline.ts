@@ -113,6 +113,6 @@ export async function settledWithin(work: Promise<unknown>, { system, maxMs }: D
 }
 
 /** The reason of an aborted signal, as an error. */
-export function abortReason({ reason }: Pick<CancelSignal, 'reason'>): Error {
+function abortReason({ reason }: Pick<CancelSignal, 'reason'>): Error {
   return reason instanceof Error ? reason : new Error('The work was aborted', { cause: reason });
 }
