@@ -46,7 +46,7 @@ const NEEDED: ReadonlyMap<string, string> = new Map([
   ['OTEL_EXPORTER_OTLP_HEADERS', 'OTEL_EXPORTER_OTLP_ENDPOINT'],
 ]);
 
-/** Names that other programs give a setting, beyond those that `compact` changes. */
+/** Names of settings in other programs, other than those that `compact` translates. */
 const OTHER_NAMES: ReadonlyMap<string, string> = new Map([
   ['OLLAMA_HOST', 'OLLAMA_BASE_URL'],
   ['LLM_PROVIDER', 'MODEL_PROVIDER'],
@@ -56,7 +56,7 @@ const OTHER_NAMES: ReadonlyMap<string, string> = new Map([
   ['KURRENTDB_URL', 'EVENTSTORE_URL'],
 ]);
 
-/** Whether a name is a usual other name of a setting, has no unit, or differs in underscores, case or one character. */
+/** Whether a name is the name of a setting in another program, lacks its unit, or differs in underscores, case or one character. */
 function isMeant(setting: string, name: string): boolean {
   const [wanted, given] = [setting.replaceAll('_', ''), compact(name)];
   if (OTHER_NAMES.get(name) === setting || wanted === `${given}MS`) return true;
@@ -65,7 +65,7 @@ function isMeant(setting: string, name: string): boolean {
   );
 }
 
-/** The name without underscores in capitals, with the words of the settings for those of other programs. */
+/** The name in capitals without underscores, with words of other programs replaced by those of the settings. */
 function compact(name: string): string {
   return name
     .toUpperCase()

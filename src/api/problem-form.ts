@@ -1,14 +1,14 @@
-/** Errors in the form of another API: doors answer them as their clients expect. */
+/** Errors in the form of another API: a door answers errors in the form that its clients expect. */
 import type { ProblemAnswer } from './problems.js';
 import type { SchemaName } from './schemas.js';
 
 /** The form of all errors under a path. */
 export interface ProblemForm {
-  /** First part of the paths, as `/v1`. */
+  /** First part of the paths, such as `/v1`. */
   readonly prefix: string;
   /** Schema of the body. */
   readonly schema: SchemaName;
-  /** The status in this form. */
+  /** The status that this form has in place of the service's own. */
   readonly statusOf: (status: number) => number;
   readonly answer: (problem: ProblemAnswer) => FormedProblem;
 }

@@ -1,4 +1,4 @@
-/** What the service tells of itself: its version, its log and the prices of models. */
+/** What the service reports about itself: its version, its log and the prices of models. */
 import { stat } from 'node:fs/promises';
 import type { AboutLog, PriceList } from '../generated/schemas.js';
 import type { EventLog } from '../eventlog/port.js';
@@ -20,7 +20,7 @@ async function sizeOf(file: string): Promise<number> {
   );
 }
 
-/** The prices that calls are charged at: a cached token without a price of its own costs as much as another. */
+/** The prices that the service charges for calls: a cached token without a price of its own costs as much as another one. */
 export function priceList(prices: PriceTable): PriceList {
   return prices.models().flatMap((model) => {
     const [price, origin] = [prices.priceOf(model), prices.sourceOf(model)];

@@ -24,7 +24,7 @@ export interface ConnectionBoundDeps {
 }
 
 /**
- * Closes each connection beyond the limit at once. Logs the first refusal, and another only after the number has fallen
+ * Closes each connection beyond the limit at once. Logs the first one, and another one only after the number has fallen
  * below `RELOG_SHARE`.
  */
 export function boundConnections(server: Server, { maxFiles, system, logger }: ConnectionBoundDeps): void {

@@ -21,12 +21,12 @@ export interface Webhooks {
   stop(): Promise<void>;
 }
 
-/** How long a name server may take, in milliseconds, and how often it is asked. */
+/** How long a name server may take, in milliseconds, and the number of requests to it. */
 const NAME_SERVER = { timeout: 2_000, tries: 2 };
 
 /**
- * Asks the name servers. Names that they do not know may be in /etc/hosts; those are looked up as other programs do, in the
- * threads that Node shares with files. A name server that hangs would hold these threads, so it is not asked there.
+ * Asks the name servers. A name that they do not know may be in /etc/hosts, so the system looks it up, in a thread that Node
+ * also needs for files. After a timeout the system does not look it up, because a name server that hangs would hold the thread.
  */
 function resolver(): Resolve {
   const servers = new Resolver(NAME_SERVER);

@@ -19,7 +19,7 @@ import { foldNext } from '../run/stream.js';
 import type { InheritedAnswer } from './inherited-answers.js';
 import { inheritedAnswers } from './inherited-answers.js';
 
-/** Applies a fold to a run's events in order, from the first; with `max` to its first events. @throws {RunCorrupt} */
+/** Folds a run's events in order from the first one: all of them, or the first `max`. @throws {RunCorrupt} */
 export type FoldEvents = <T>(
   runId: string,
   fold: (events: AsyncIterable<RunEvent>) => Promise<T>,
@@ -30,8 +30,8 @@ export type FoldEvents = <T>(
 const MAX_GENERATIONS = 20;
 
 /**
- * The deliberation of a run, or null if there are no events. That of a fork begins with what its parent had recorded before
- * the fork point. If the parent cannot be read, it begins with the answers in the record of the fork: those of panels under way
+ * The deliberation of a run, or null if there are no events. A fork's deliberation begins with what its parent had recorded
+ * before the fork point. If the parent cannot be read, it begins with the answers in the record of the fork: those of panels under way
  * at the fork point, and those that later nodes can see.
  *
  * @throws {RunCorrupt} an event of the run is invalid

@@ -1,10 +1,10 @@
-/** The steps of a run that have begun and not ended: their inputs, and their tool calls so far. */
+/** The steps of a run that have started but not ended, each with its input and its tool calls so far. */
 import type { GenealogyParents, GenealogyToolCall } from '../generated/schemas.js';
 
 /** A step in flight: the input of its attempt, and its tool calls so far. */
 export interface StepInFlight {
   readonly parents: GenealogyParents;
-  /** The model, the hash of the prompt and the attempt are null of a step that never started, which the chart does not allow. */
+  /** The model, the hash of the prompt and the attempt are null for a step without a start. The chart allows no such step. */
   readonly model: string | null;
   readonly promptHash: string | null;
   readonly attempt: number | null;

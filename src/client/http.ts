@@ -219,7 +219,7 @@ async function textOf({ chunks }: Pick<OpenAnswer, 'chunks'>): Promise<string> {
   return text + decoder.decode();
 }
 
-/** The bytes of an answer, whose connection is then closed. */
+/** The bytes of an answer. Closes its connection after them. */
 export async function bytesOf({ chunks, close }: OpenAnswer): Promise<Uint8Array> {
   const parts: Uint8Array<ArrayBuffer>[] = [];
   try {

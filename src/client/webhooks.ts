@@ -44,7 +44,7 @@ export class Webhooks {
     await this.#api.json({ method: 'DELETE', path: pathOf('webhooks', id), signal });
   }
 
-  /** Gives a webhook a new secret, which only this answer contains. The one before signs for 24 more hours. @throws {NotFoundError} */
+  /** Gives a webhook a new secret, which only this answer contains. The previous one also signs for 24 hours. @throws {NotFoundError} */
   rotate(id: string, { signal }: CallOptions = {}): Promise<NewWebhook> {
     return this.#api.json({ method: 'POST', path: pathOf('webhooks', id, 'rotate'), signal });
   }

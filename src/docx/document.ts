@@ -38,7 +38,7 @@ const STYLES = [
   },
 ];
 
-/** The numbering of ordered lists that begin with a number. */
+/** The numbering of the ordered lists that begin with the same number. */
 function numbering({ start, reference }: { readonly start: number; readonly reference: string }) {
   const hanging = convertInchesToTwip(0.25);
   return {

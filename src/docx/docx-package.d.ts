@@ -1,7 +1,7 @@
-/** Types for the package docx, whose own cannot be resolved under `nodenext`: only what this folder uses. */
+/** Types for what this folder uses of the package docx, because TypeScript cannot resolve the package's own under `nodenext`. */
 
 declare module 'docx' {
-  /** What an element of a paragraph is, other than by its class. */
+  /** The base of all elements, with a field that tells them from other objects. */
   class Element {
     readonly rootKey: string;
   }

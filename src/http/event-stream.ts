@@ -9,7 +9,7 @@ import type { HttpContext } from './route.js';
 const BEAT = Buffer.from(':\n\n');
 /** Time between beats in milliseconds. Beats keep proxies from closing a silent connection. */
 const BEAT_MS = 15_000;
-/** Beats after which the service disconnects a client that has read nothing of its queued bytes. */
+/** Beats after which the service disconnects a client that has read none of its queued bytes. */
 const MAX_STALLED_BEATS = 4;
 /**
  * Bytes queued before the socket at which the service disconnects a slow reader, which can resume. As for WebSockets.

@@ -317,7 +317,7 @@ describe('An OpenAI-compatible server', () => {
       });
     }
 
-    it('that quotes a part of the key, plain or masked, shows nothing of it', async () => {
+    it('that quotes a part of the key, plain or masked, is shown without that part', async () => {
       const key = 'sk-proj-9fQbV3mXw0TtLr5Yc8Nhz7Kd';
       model = await modelAt(`${server.url}/v1`, key);
       for (const quoted of [
@@ -339,7 +339,7 @@ describe('An OpenAI-compatible server', () => {
       }
     });
 
-    it('that says how the key begins or ends shows nothing of it', async () => {
+    it('that says how the key begins or ends is shown without that part', async () => {
       model = await modelAt(`${server.url}/v1`, 'sk-proj-9fQbV3mXw0TtLr5Yc8Nhz7Kd');
       for (const message of [
         'Bad key (ends with z7Kd)',

@@ -18,7 +18,7 @@ Starts a run at the service that continues RUN from event N, and prints its id.
   --model NODE=MODEL       another model for a node; may be repeated
   --max-node-executions N  another limit of node executions
   --budget-usd N, --budget-tokens N, --on-exceeded X
-                           another budget, as for council run; nothing of it is spent
+                           another budget, as for council run; the fork has spent nothing
   --dry-run                show what the fork would do, and start nothing
   --json                   print the answer of the service as one JSON object
   --url URL                the running service, for example http://127.0.0.1:8000

@@ -1,4 +1,4 @@
-/** The progress of a run, computed from its events: the running nodes, and what the user is told of fallbacks and waits. */
+/** The progress of a run, computed from its events: the running nodes, and the messages about fallbacks and waits. */
 import type { RunEvent } from '../../client/run-events.js';
 import { isTerminal } from '../../client/run-events.js';
 import { budgetEndOf } from '../../run/budget/end.js';

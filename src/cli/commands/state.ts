@@ -31,7 +31,7 @@ export function state(words: readonly string[], here: CommandProcess): Promise<n
   });
 }
 
-/** The cost of a run in the form of a poll. */
+/** The cost of a run in the form in which a poll returns it. */
 function costIn({ effort, spending }: RunCost): Pick<RunResult, 'usage' | 'budget'> {
   return {
     usage: runUsage(usageOf(effort)),

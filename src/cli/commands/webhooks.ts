@@ -89,7 +89,7 @@ async function remove({ words: [id = ''], webhooks: known, signal, notify }: Cal
 
 async function rotate({ words: [id = ''], webhooks: known, signal, print, notify }: Call): Promise<void> {
   await print(`${(await known.rotate(id, { signal })).secret}\n`);
-  notify('For 24 hours deliveries are signed by this secret and by the one before.');
+  notify('For 24 hours the service signs deliveries with this secret and with the previous one.');
 }
 
 async function deliveries({ words: [id = ''], webhooks: known, signal, print, notify }: Call): Promise<void> {

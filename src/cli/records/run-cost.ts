@@ -1,4 +1,4 @@
-/** What a run has cost, and how its budget ended it, from its export: the state that the service answers has neither. */
+/** What a run has cost, and how its budget ended it. Reads its export, because the state that the service returns has neither. */
 import { readExport } from '../../audit/export.js';
 import type { RunEffort } from '../../run/effort.js';
 import type { BudgetEnd } from '../../run/budget/end.js';
@@ -36,7 +36,7 @@ export async function runCost(records: RunRecords, runId: string, seq: number): 
   return run === null ? null : { effort: run.effort, spending: run.spending, budgetEnd };
 }
 
-/** A run whose error names the pause that was rejected: the record names God Mode at every pause. */
+/** The run, with an error that names the pause for the budget if a human rejected it. The recorded error always names God Mode. */
 export async function withNamedEnd(records: RunRecords, run: FoldedRun): Promise<FoldedRun> {
   if (run.error !== REJECTED) return run;
   const cost = await runCost(records, run.run_id, run.seq);

@@ -1,4 +1,4 @@
-/** What has happened in a run's deliberation, in order: its record, ordered by the events of the run. */
+/** The deliberation of a run in the order in which it happened: the entries of its record, ordered by the run's events. */
 import type {
   DeliberationRecord,
   JudgedAnalysis,
@@ -11,7 +11,10 @@ import type {
 } from '../../generated/schemas.js';
 import type { RunEvent } from '../../run/events.js';
 
-/** One execution of a panel, rank, judge or jury; several before a fork are one, and so are all that are under way. */
+/**
+ * One execution of a panel, rank, judge or jury. All executions before a fork together are one, because the fork's events do
+ * not separate them, and all that are under way are one.
+ */
 export interface Execution {
   readonly answers: readonly MemberAnswer[];
   readonly rankings: readonly ReviewerRanking[];
@@ -125,7 +128,7 @@ class Queues {
     return this.#lists;
   }
 
-  /** @param isTaken of an entry, by its place among those of its node and their number */
+  /** Takes entries out of the lists. @param isTaken gets the index of an entry among those of its node, and their number */
   #split(isTaken: (name: keyof Lists, node: string, index: number, total: number) => boolean): Lists {
     const part = <Entry extends { readonly node: string }>(
       name: keyof Lists,

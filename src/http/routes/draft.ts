@@ -13,7 +13,7 @@ import { runIdIn } from '../route.js';
 const MARKDOWN = 'text/markdown';
 const DOCX = 'application/vnd.openxmlformats-officedocument.wordprocessingml.document';
 
-/** Documents made at a time, each in a thread of its own. */
+/** Documents that the service makes at a time, each in a thread of its own. */
 const DOCUMENTS_AT_A_TIME = 2;
 
 /** Lists of sources at a time; each reads a whole record. */

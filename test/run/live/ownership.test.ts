@@ -70,11 +70,11 @@ describe('A takeover', () => {
   });
 
   for (const [what, at, delayMs] of [
-    ['all of it, when no time has passed', '2026-01-01T00:00:00.000Z', 20_000],
-    ['what is left of it', '2026-01-01T00:00:01.600Z', 18_400],
-    ['nothing of it, when it is over', '2026-01-01T00:00:20.000Z', 0],
-    ['nothing of it, long after', '2026-01-02T00:00:00.000Z', 0],
-    ['no more than it was, by a clock that is behind', '2025-12-31T00:00:00.000Z', 20_000],
+    ['the whole time, when none has passed', '2026-01-01T00:00:00.000Z', 20_000],
+    ['the rest of that time', '2026-01-01T00:00:01.600Z', 18_400],
+    ['no longer, when that time is over', '2026-01-01T00:00:20.000Z', 0],
+    ['no longer, long after that', '2026-01-02T00:00:00.000Z', 0],
+    ['at most that time, by a clock that is behind', '2025-12-31T00:00:00.000Z', 20_000],
   ] as const) {
     it(`waits for a provider as long as it asked for: ${what}`, () => {
       const waiting = given(chain).when(broke('plan', 20_000));
