@@ -82,6 +82,11 @@ function sent(url: URL, { headers, body, signal, addresses, after }: Sending): P
         resolve(answerOf(response));
         drain(response, after);
       })
+      // Without this listener Node closes the connection and reports nothing.
+      .on('upgrade', (response, socket) => {
+        resolve(answerOf(response));
+        socket.destroy();
+      })
       .end(body);
   });
 }

@@ -170,6 +170,14 @@ describe('A receiver of webhooks', () => {
     expect(other.received).to.deep.equal([]);
   });
 
+  it('that switches protocols has failed at once, with its status', async () => {
+    receiver.answerBy(answers(101, { Connection: 'Upgrade', Upgrade: 'other' }));
+    const webhook = await register(receiver.url);
+    await finished();
+    const { error, response_status: status } = await delivery(webhook, ({ attempts }) => attempts === 1);
+    expect([error, status]).to.deep.equal(['it answered 101', 101]);
+  });
+
   it('that answers 200 at once and its body a byte a second has succeeded', async () => {
     receiver.answerBy((response) => void response.writeHead(200, { 'Content-Length': 1_000_000 }).write('.'));
     const webhook = await register(receiver.url);
