@@ -64,6 +64,8 @@ function fieldError(error: DefinedError, source: Source): FieldError {
       return { loc, msg: `List should have at least ${countOf(error.params.limit, 'item')}`, type: 'too_short' };
     case 'maxItems':
       return { loc, msg: `List should have at most ${countOf(error.params.limit, 'item')}`, type: 'too_long' };
+    case 'uniqueItems':
+      return { loc: [...loc, error.params.i], msg: 'An earlier item is the same', type: 'duplicate' };
     case 'pattern':
       return { loc, msg: `String should ${patternRule(error.params.pattern)}`, type: 'string_pattern_mismatch' };
     case 'enum':

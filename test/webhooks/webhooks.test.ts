@@ -86,6 +86,14 @@ describe('Webhooks', () => {
       expect(rest.read(await rest.get('/api/webhooks'), 200, 'webhook-list.json')).to.deep.equal([]);
     });
 
+    it('names the type that a registration repeats', async () => {
+      const body = { url: receiver.url, types: ['RunPaused', 'RunFailed', 'RunPaused'] };
+      const { errors } = rest.problem(await rest.post('/api/webhooks', body), 422);
+      expect(errors).to.deep.equal([
+        { loc: ['body', 'types', 2], msg: 'An earlier item is the same', type: 'duplicate' },
+      ]);
+    });
+
     it('delivers nothing after a webhook is deleted', async () => {
       const gone = await register();
       const kept = await register({ url: `${receiver.url}/kept` });
