@@ -211,6 +211,18 @@ describe('Gemini', () => {
         expect(failure.message).to.include('"gemini-x"');
       });
     }
+
+    const unanswered: readonly [title: string, body: object][] = [
+      ['a blocked prompt', { promptFeedback: { blockReason: 'SAFETY' } }],
+      ['no candidates', { candidates: [] }],
+      ['an error', { error: { code: 500, message: 'No.' } }],
+    ];
+    for (const [title, body] of unanswered) {
+      it(`${title} counts the tokens that the provider reports of it`, async () => {
+        const failure = await failureOn(sends({ ...body, usageMetadata: { promptTokenCount: 11 } }));
+        expect(failure.data.usage).to.include({ inputTokens: 11, outputTokens: null });
+      });
+    }
   });
 
   it('counts what an unusable answer has cost', async () => {

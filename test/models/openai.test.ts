@@ -289,6 +289,21 @@ describe('An OpenAI-compatible server', () => {
     it('counts what it has cost', async () => {
       expect((await failureOn(says('Half a', 'length'))).data.usage).to.deep.equal(REPORTED_USAGE);
     });
+
+    for (const body of [{ choices: [] }, { error: { message: 'No.' } }]) {
+      it(`counts what it has cost without an answer: ${JSON.stringify(body)}`, async () => {
+        const failure = await failureOn(sends({ ...body, usage: { prompt_tokens: 11, completion_tokens: 0 } }));
+        expect(failure.data.usage).to.include({ inputTokens: 11, outputTokens: 0 });
+      });
+    }
+
+    it('names the error that a router puts into its choice, and waits out its rate limit', async () => {
+      const error = { code: 429, message: `Slow down, ${KEY}.` };
+      const choice = { message: { content: '' }, finish_reason: 'error', error };
+      const failure = await failureOn(sends({ choices: [choice] }));
+      expect(failure.data).to.include({ kind: 'rate_limited' });
+      expect(failure.message).to.include('Slow down, ….');
+    });
   });
 
   describe('status', () => {

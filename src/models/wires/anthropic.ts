@@ -49,11 +49,11 @@ function readerOf(call: ServerCall): WireReader {
   };
   return {
     whole(body) {
+      keepUsage(body, reading);
       refuseError(body);
       const content = fieldOf(body, 'content');
       if (!isList(content)) return body;
       const blocks = content.flatMap((each, index) => blockIn(each, index, call));
-      keepUsage(body, reading);
       return { type: 'message', content: blocks, ...stopIn(body), usage: NO_USAGE };
     },
     event(event) {

@@ -51,6 +51,7 @@ function readerOf(call: ServerCall): WireReader {
   };
   return {
     whole(body) {
+      keepUsage(body, reading);
       refuseError(body, call);
       const choices = listOf(fieldOf(body, 'choices')).slice(0, 1);
       if (!choices.some(hasMessage)) throw noChoice(call);
@@ -58,6 +59,7 @@ function readerOf(call: ServerCall): WireReader {
     },
     event(event) {
       if (event !== null) {
+        keepUsage(event, reading);
         refuseError(event, call);
         return readable(event, 'delta', reading);
       }
@@ -83,8 +85,11 @@ function readerOf(call: ServerCall): WireReader {
 function readable(body: unknown, field: 'message' | 'delta', reading: Reading): object {
   const choices = listOf(fieldOf(body, 'choices')).slice(0, 1);
   if (choices.length > 0) reading.hasChoice = true;
-  reading.reported = withReport(reading.reported, fieldOf(body, 'usage'));
   return { choices: choices.map((each) => choiceIn(each, field, reading)) };
+}
+
+function keepUsage(from: unknown, reading: Reading): void {
+  reading.reported = withReport(reading.reported, fieldOf(from, 'usage'));
 }
 
 function noChoice(call: ServerCall): ModelFailed {
@@ -112,12 +117,21 @@ function withoutReasoning(message: unknown): unknown {
   return rest;
 }
 
-/** An error with status 200; a stream carries it in an event. vLLM's has its fields in the body itself. */
+/**
+ * An error with status 200; a stream carries it in an event. vLLM's has its fields in the body itself, and a router's may
+ * stand in the choice.
+ */
 function refuseError(body: unknown, call: ServerCall): void {
   if (fieldOf(body, 'object') === 'error') throw errorInAnswer(body, call);
   const error =
     fieldOf(body, 'error') ?? (fieldOf(body, 'choices') === undefined ? fieldOf(body, 'detail') : undefined);
-  if (error !== undefined && error !== null && error !== '') throw errorInAnswer(body, call);
+  if (isSet(error)) throw errorInAnswer(body, call);
+  const [choice] = listOf(fieldOf(body, 'choices'));
+  if (isSet(fieldOf(choice, 'error'))) throw errorInAnswer(choice, call);
+}
+
+function isSet(error: unknown): boolean {
+  return error !== undefined && error !== null && error !== '';
 }
 
 /** A choice in the form that the package reads. */

@@ -22,11 +22,11 @@ export async function geminiWire({ baseUrl, apiKey }: WireOptions): Promise<Wire
 function readerOf(call: ServerCall): WireReader {
   let reported: ReportedUsage = {};
   const read = (body: unknown): { readonly candidates: readonly object[] } => {
+    reported = withReport(reported, fieldOf(body, 'usageMetadata'));
     if (fieldOf(body, 'error') !== undefined) throw errorInAnswer(body, call);
     const reason = fieldOf(fieldOf(body, 'promptFeedback'), 'blockReason');
     if (isSet(reason) && finishIn(body) === undefined)
       throw unusable(call, `the prompt was blocked (${redactName(reason, call.hidden)})`, 'prompt_blocked');
-    reported = withReport(reported, fieldOf(body, 'usageMetadata'));
     return { candidates: candidatesOf(body) };
   };
   return {
