@@ -3,6 +3,7 @@ import { stat } from 'node:fs/promises';
 import type { AboutLog, PriceList } from '../generated/schemas.js';
 import type { EventLog } from '../eventlog/port.js';
 import type { PriceTable } from '../models/prices.js';
+import { perMillion } from '../models/prices.js';
 
 /** @param file of the embedded log, or null if a server keeps the log */
 export async function aboutLog(log: Pick<EventLog, 'head'>, file: string | null): Promise<AboutLog> {
@@ -37,9 +38,4 @@ export function priceList(prices: PriceTable): PriceList {
       },
     ];
   });
-}
-
-/** Without the rounding errors of binary fractions. */
-function perMillion(dollarsPerToken: number): number {
-  return Number((dollarsPerToken * 1_000_000).toPrecision(9));
 }

@@ -4,6 +4,7 @@ import { Resolver, lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import type { Config } from '../config.js';
 import type { Door } from '../http/route.js';
+import { hostNameOf, isLoopbackName } from '../system/host-name.js';
 import { fieldOf } from '../system/untrusted.js';
 import { readDeliveries } from '../webhooks/deliveries.js';
 import { Dispatcher } from '../webhooks/dispatcher.js';
@@ -31,7 +32,8 @@ const NAME_SERVER = { timeout: 2_000, tries: 2 };
 function resolver(): Resolve {
   const servers = new Resolver(NAME_SERVER);
   return async (hostname) => {
-    if (isIP(hostname) !== 0 || isLoopbackName(hostname)) return await lookup(hostname, { all: true });
+    if (isIP(hostname) !== 0 || isLoopbackName(hostNameOf(hostname) ?? hostname))
+      return await lookup(hostname, { all: true });
     const [four, six] = await Promise.allSettled([servers.resolve4(hostname), servers.resolve6(hostname)]);
     const found = [
       ...(four.status === 'fulfilled' ? four.value.map((address) => ({ address, family: 4 })) : []),
@@ -41,10 +43,6 @@ function resolver(): Resolve {
     for (const each of [four, six]) if (each.status === 'rejected' && isTimeout(each.reason)) throw each.reason;
     return await lookup(hostname, { all: true });
   };
-}
-
-function isLoopbackName(hostname: string): boolean {
-  return /^(?:.+\.)?localhost\.?$/i.test(hostname);
 }
 
 function isTimeout(error: unknown): boolean {

@@ -26,8 +26,8 @@ export type FoldEvents = <T>(
   max?: number,
 ) => Promise<T>;
 
-/** Most generations of forks whose parents are read. Of earlier ones a fork's own record has the answers alone. */
-const MAX_GENERATIONS = 20;
+/** Most generations that are read of a fork and its parents. From earlier ones a fork's own record has only answers. */
+export const MAX_GENERATIONS = 20;
 
 /**
  * The deliberation of a run, or null if there are no events. A fork's deliberation begins with what its parent had recorded

@@ -8,6 +8,7 @@ import type { RunState } from '../run/state.js';
 import { finalDraftOf } from '../run/state.js';
 import { foldNext } from '../run/stream.js';
 import type { FoldEvents } from './deliberation.js';
+import { MAX_GENERATIONS } from './deliberation.js';
 
 /** A cited page. */
 export interface CitedPage {
@@ -27,9 +28,6 @@ interface Found {
   readonly run: RunState;
   readonly hits: readonly PassageHit[];
 }
-
-/** Most generations of forks whose parents are read. */
-const MAX_GENERATIONS = 20;
 
 /**
  * The citations in the final or current draft of a run, each once, in order, or null if there are no events. A fork also has

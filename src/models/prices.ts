@@ -20,7 +20,7 @@ export interface PriceTable {
   priceOf(fullName: string): ModelPrice | null;
   /** Where the price of a model comes from: its table, and the source and date that the table names, or null if it has none. */
   originOf(fullName: string): string | null;
-  /** The same as values, or null if it has none. */
+  /** The same as separate values, or null if the model has no price. */
   sourceOf(fullName: string): PriceSource | null;
   /** The models with a price, in alphabetical order: full names, and names for any provider. */
   models(): readonly string[];
@@ -32,8 +32,9 @@ export interface PriceTable {
 export interface PriceSource {
   /** Name of the table. */
   readonly table: string;
-  /** What the table names as its source, and the day on which that was read; null if it does not say. */
+  /** The table's source, or null if the table does not name it with a date. */
   readonly source: string | null;
+  /** The day on which the source was read, or null likewise. */
   readonly readAt: string | null;
 }
 
@@ -167,4 +168,9 @@ function sorted(entries: Readonly<Record<string, unknown>>): readonly (readonly 
   return Object.keys(entries)
     .toSorted()
     .map((key) => [key, priceIn(entries[key])]);
+}
+
+/** A price of a token as US dollars for a million tokens, without the rounding errors of binary fractions. */
+export function perMillion(usdPerToken: number): number {
+  return Number((usdPerToken * 1_000_000).toPrecision(9));
 }

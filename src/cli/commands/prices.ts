@@ -2,6 +2,7 @@
 import { createPrices } from '../../app/model.js';
 import { readConfig } from '../../config.js';
 import type { PriceTable } from '../../models/prices.js';
+import { perMillion } from '../../models/prices.js';
 import type { ModelCatalog } from '../../models/providers.js';
 import { modelCatalog } from '../../models/providers.js';
 import { nodeSystem } from '../../system/system.js';
@@ -66,13 +67,8 @@ function rowOf(model: string, fault: string | null, table: PriceTable): readonly
   const price = table.priceOf(model);
   if (fault !== null || price === null) return [inOneLine(model), fault ?? 'no price'];
   const { input, output, cacheRead, cacheWrite } = price;
-  const amounts = [input, output, cacheRead ?? input, cacheWrite ?? input].map(perMillion);
+  const amounts = [input, output, cacheRead ?? input, cacheWrite ?? input].map((price) => String(perMillion(price)));
   return [model, ...amounts, table.originOf(model) ?? ''].map(inOneLine);
-}
-
-/** Without the rounding errors of binary fractions. */
-function perMillion(dollarsPerToken: number): string {
-  return String(Number((dollarsPerToken * 1_000_000).toPrecision(9)));
 }
 
 /** Columns two spaces apart. */
