@@ -3,7 +3,7 @@ import type { SavedMember, SavedNode } from '../generated/schemas.js';
 import type { CouncilGraph, GraphIssue } from './validate.js';
 import { quotedId, warning } from './validate.js';
 
-/** What a member has; a node has it too, but for its list of members. */
+/** The fields of a member. A node has them too. */
 const OF_MEMBERS = ['id', 'label', 'model', 'systemPrompt', 'temperature', 'maxOutputTokens', 'fallbacks'] as const;
 const OF_NODES = [
   ...OF_MEMBERS,

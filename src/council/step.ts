@@ -10,7 +10,7 @@ import { bounded, execute } from './executors.js';
 
 export interface Step extends StepInput, CallAccounts {
   readonly ask: Ask;
-  /** Asked before a request of a call is made again, as before its first: resolves when nothing has ended the attempt. */
+  /** Called before a request of a call is repeated. Resolves if nothing has ended the attempt. */
   readonly mayRepeat?: () => Promise<void>;
   /** As in System. */
   readonly monotonicMs: () => number;

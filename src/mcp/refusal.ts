@@ -43,7 +43,7 @@ export function scopeText(tool: string, scope: Scope): string {
   return `The key lacks the scope "${scope}", which ${tool} needs. Ask the person for a key with this scope.`;
 }
 
-/** A broken rule by the name of the argument: an assistant has sent no body. */
+/** A broken rule with the name of its argument, without `body`: an assistant has sent no body. */
 function ruleText({ loc, msg }: FieldError): string {
   return `${loc.slice(1).join('.') || 'arguments'}: ${msg}`;
 }

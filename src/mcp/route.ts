@@ -116,7 +116,7 @@ async function answered(ctx: RouterContext, http: HttpContext, response: Respons
   return { status, headers, body: chunkedBody(buffersIn(body), { http, response: ctx.res }) };
 }
 
-/** The bytes of a stream after a comment at once: the SDK sends its first one after 15 s. */
+/** The bytes of a stream, after a comment that leaves at once, because the SDK sends its first comment after 15 s. */
 async function* buffersIn(body: ReadableStream<Uint8Array>): AsyncGenerator<Buffer> {
   yield Buffer.from(':\n\n');
   for await (const bytes of body) yield Buffer.from(bytes);

@@ -106,7 +106,7 @@ export interface ModelAnswer {
   readonly calls?: readonly ToolCall[];
   /** The model's own message beside `calls`, for its adapter: it goes into the next request's rounds. */
   readonly turn?: unknown;
-  /** What of the request the server did not accept, so that it was left out: `temperature`, `system_role`. */
+  /** The parts of the request that were left out because the server does not accept them: `temperature`, `system_role`. */
   readonly dropped?: readonly string[];
   /** The provider's finish reason if it is unknown here; at most 60 UTF-16 units. */
   readonly finish?: string;

@@ -63,7 +63,7 @@ export async function providerModel(
   };
 }
 
-/** The package's models, by name and how they put requests: building one costs a third of a millisecond. */
+/** Keeps the package's models by name and form of their requests, because it takes 0.3 ms to build one. */
 function keptModels(wire: Wire): (name: string, put: RequestPut, signal: AbortSignal) => LanguageModelV3 {
   const models = new BoundedMap<string, LanguageModelV3>(MAX_REMEMBERED);
   /** The packages pass on a call's signal and nothing else of it. */

@@ -62,7 +62,7 @@ export interface ServerCall {
   readonly purpose: string;
   readonly hidden: Hidden;
   readonly signal: AbortSignal;
-  /** The time from which a wait counts that the server asks for. */
+  /** The time from which to count a wait that the server asks for. */
   readonly now: System['now'];
   /** Model rounds before this one: makes the ids of tool calls unique where the server gives none. */
   readonly rounds: number;

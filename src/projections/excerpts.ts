@@ -2,7 +2,7 @@
 import { folded, indexTermsOf, wordsOf } from '../embeddings/words.js';
 import type { RunSummary } from './run-summary.js';
 
-/** A piece of a text, which is one of the words or stands between them. */
+/** A piece of a text: one of the words, or the text before, between or after them. */
 export interface ExcerptPart {
   readonly text: string;
   readonly found: boolean;

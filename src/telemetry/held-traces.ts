@@ -5,7 +5,7 @@ import { BoundedMap } from '../system/bounded-map.js';
 import type { Span } from './spans.js';
 import { RunTrace } from './spans.js';
 
-/** Most runs, a few kilobytes each. A run that is forgotten, the oldest first, is read from the log at its end. */
+/** Most runs that are held, each in a few kilobytes. Beyond that the oldest is dropped, and its trace is read from the log. */
 const MAX_RUNS = 500;
 
 /** What a trace needs of an append. */
@@ -34,7 +34,7 @@ export class HeldTraces {
     }
   }
 
-  /** The trace of an ended run, or null if it is not held. It is then forgotten. */
+  /** Removes and returns the trace of an ended run, or null if it is not held. */
   take(runId: string): readonly Span[] | null {
     const spans = this.#held.get(runId)?.trace.spans() ?? null;
     this.#held.delete(runId);

@@ -14,7 +14,7 @@ const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 30_000;
 /** How long a trace waits for others, in milliseconds: a request takes as much processor time as ten traces. */
 const GATHER_MS = 1_000;
-/** A request has no further trace once it has this many spans, the default of OpenTelemetry's exporters. */
+/** A request gets no further trace once it has this many spans, the default of OpenTelemetry's exporters. */
 const ENOUGH_SPANS = 512;
 /** How long a stop waits for traces, in milliseconds, unless the collector is away. */
 const STOP_MS = 1_000;
@@ -36,7 +36,7 @@ export class TraceExporter {
   readonly #ended = { exported: 0, refused: 0, dropped: 0 };
   #working: Promise<void> | null = null;
   #failures = 0;
-  /** How many traces are sent alone, because they were refused together. */
+  /** Number of traces to send alone, because the collector refused them together. */
   #singles = 0;
 
   constructor(deps: TraceExporterDeps) {

@@ -15,7 +15,7 @@ import { signingSecrets } from './state.js';
 
 /** How long a receiver may take, in milliseconds. */
 const ANSWER_MS = 15_000;
-/** By this status a receiver asks for no further deliveries (Standard Webhooks). */
+/** With this status a receiver asks for no further deliveries (Standard Webhooks). */
 const GONE = 410;
 /** Longest recorded reason, in characters. */
 const MAX_REASON_CHARS = 300;
@@ -85,7 +85,7 @@ async function answerTo(
   }
 }
 
-/** Some errors of connections have no message but those of several tries. */
+/** Some errors of connections have no message of their own, only those of several tries. */
 function reasonIn(error: unknown): string {
   const first = error instanceof AggregateError ? (error.errors[0] as unknown) : error;
   const text = first instanceof Error ? first.message : String(first);

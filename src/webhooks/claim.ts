@@ -15,7 +15,7 @@ export interface Claimed {
 }
 
 /**
- * Claims the deliveries of a webhook in their stream. Resolves with their owner if that may not be replaced.
+ * Claims the deliveries of a webhook in their stream. Resolves with the present owner if it may not be replaced.
  *
  * @param isFree whether an owner may be replaced
  * @throws {RevisionConflict} another instance was first
@@ -42,7 +42,7 @@ export interface ClaimOptions {
   readonly signal: AbortSignal;
 }
 
-/** The position of the last considered event. If it is lost, that of the registration: nothing may be omitted. */
+/** The position of the last considered event. If that event is lost, the position of the registration, to omit no event. */
 async function placeOf(
   { registeredAt }: Webhook,
   { through }: Deliveries,

@@ -18,9 +18,9 @@ export interface RunEventRef {
 }
 
 export interface Deliveries {
-  /** The instance that delivers, or null if none did yet. */
+  /** The instance that delivers, or null if none has claimed the webhook yet. */
   readonly owner: string | null;
-  /** The last considered event of a run, or null if none was since the registration. */
+  /** The last event of a run that was considered, or null if there was none since the registration. */
   readonly through: RunEventRef | null;
   /** Deliveries to attempt. Those of one run are in its order. */
   readonly waiting: readonly Delivery[];
@@ -68,7 +68,7 @@ export function afterFact(state: Deliveries, { type, data }: DeliveryFact): Deli
       const found = deliveryIn(state, data.deliveryId);
       if (found === undefined) return state;
       const rest = withoutDelivery(state, found.id);
-      // First of its run, because it came before those that wait.
+      // It becomes the first of its run, because its event precedes those that wait.
       return { ...rest, waiting: [{ ...found, ...UNATTEMPTED }, ...rest.waiting] };
     }
     default:

@@ -134,7 +134,7 @@ export class Dispatcher {
     this.#outboxes.get(webhookId)?.onAppended();
   }
 
-  /** Checks once for all changes of this turn. */
+  /** Checks once for all changes of this turn of the event loop. */
   #checkSoon(): void {
     if (this.#isCheckDue) return;
     this.#isCheckDue = true;

@@ -1,6 +1,6 @@
 /**
- * Gives the outboxes the events of runs: as they are recorded, from the subscription, or, to those that are behind, from the
- * log. Behind are those claimed just now, and those that had no room. One page at a time serves all of them.
+ * Gives the outboxes the events of runs: from the subscription as they are recorded, and from the log to outboxes that are
+ * behind. An outbox is behind if its webhook was claimed just now, or if it had no room. One page at a time serves all of them.
  */
 import type { EventLog, Position, RecordedEvent } from '../eventlog/port.js';
 import { RunCorrupt } from '../run/errors.js';

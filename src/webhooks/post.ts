@@ -25,7 +25,7 @@ export interface PostAnswer {
   readonly retryAfter: string | null;
 }
 
-/** Sends a request. Follows no redirect. Rejects with {AddressRefused} or with why there was no answer. */
+/** Sends a request. Follows no redirect. Rejects with {AddressRefused}, or with the reason why there was no answer. */
 export type Post = (request: PostRequest) => Promise<PostAnswer>;
 
 /** A host has an address that a webhook may not have. */

@@ -68,7 +68,7 @@ function registerRoute(http: HttpContext, { store, ...deps }: WebhookDoorDeps): 
     method: 'POST',
     path: '/api/webhooks',
     name: 'registerWebhook',
-    summary: 'Registers a webhook and returns its secret, this once',
+    summary: 'Registers a webhook and returns its secret, which no later answer contains',
     description:
       'The service delivers every later event of the types, as Standard Webhooks 1 describes: at least once, and in order ' +
       'within a run. The address must be public, unless WEBHOOK_ALLOW_PRIVATE is on.',
@@ -135,8 +135,8 @@ function rotateRoute(http: HttpContext, { store }: WebhookDoorDeps): Route {
     method: 'POST',
     path: '/api/webhooks/{webhook_id}/rotate',
     name: 'rotateWebhookSecret',
-    summary: 'Gives a webhook a new secret and returns it, this once',
-    description: 'For 24 hours each delivery has two signatures: by the new secret and by the one before.',
+    summary: 'Gives a webhook a new secret and returns it, which no later answer does',
+    description: 'For 24 hours each delivery has two signatures: with the new secret and with the previous one.',
     success: { status: 200, description: 'The webhook with its new secret', schema: 'new-webhook.json' },
     async handle(ctx, { actor }) {
       const webhookId = webhookIdIn(ctx);

@@ -17,7 +17,7 @@ export interface SignedMessage {
   /** Time of the attempt, ISO 8601. */
   readonly at: string;
   readonly body: string;
-  /** Each signs. */
+  /** Each adds a signature. */
   readonly secrets: readonly string[];
 }
 

@@ -97,7 +97,7 @@ export class WebhookStore {
     this.#assertRoom();
     const secret = secretOf(system.secret());
     const data = { url, types: [...types], blueprintId, secret, actor };
-    // Its stream comes first: what the list names can be read.
+    // The stream is written before the list, so that every webhook in the list can be read.
     const webhook = await this.#record({ type: 'WebhookRegistered', data }, { id, webhook: null });
     await this.#changeList(() => {
       this.#assertRoom();
@@ -205,7 +205,7 @@ export class WebhookStore {
     throw new WebhookUnknown({ webhookId: id });
   }
 
-  /** Shows a webhook as it is from now on. */
+  /** Replaces the known state of a webhook. */
   #adopt(webhook: Webhook): Webhook {
     if (webhook.isDeleted) this.#webhooks.delete(webhook.id);
     else this.#webhooks.set(webhook.id, webhook);

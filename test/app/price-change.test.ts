@@ -22,7 +22,7 @@ const OLD = 0.001;
 const RUN = nodeSystem().uuid();
 const TOKENS = USAGE.prompt_tokens + USAGE.completion_tokens;
 
-describe('A run of which the prices change with a restart', () => {
+describe('A run whose prices change at a restart', () => {
   let dir: TempDir;
   let server: FakeOpenAi;
   let engine: TestEngine;
@@ -57,7 +57,7 @@ describe('A run of which the prices change with a restart', () => {
     return usd;
   };
 
-  it('keeps the recorded cost of its calls, and pays and reserves the later ones by the new prices', async () => {
+  it('keeps the recorded cost of its calls, and charges and reserves later calls at the new prices', async () => {
     await engine.registry.start(runRequest(RUN, { graph: GRAPH, budget: TIGHT }));
     await approve('plan', 1.02);
     const before = engine.registry.neededBudget(await pausedBefore('write'))?.usd ?? 0;

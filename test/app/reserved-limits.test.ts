@@ -104,7 +104,7 @@ describe('The output limit that a run with a budget reserves', () => {
     }
   }
 
-  it('is sent again with a request that is made again after a broken stream', async () => {
+  it('is sent with a repeated request too, after a broken stream', async () => {
     const provider = await openAi(({ body }) => (body.stream === true ? resetsMidBody : says('A draft')));
     const reserved = await reservedLimits(provider, 300);
     expect(reserved).to.deep.equal([300, 300]);

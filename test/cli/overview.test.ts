@@ -35,7 +35,7 @@ describe('council overview', () => {
     expect(JSON.parse(json.stdout)).to.deep.equal(JSON.parse((await rest.get('/api/overview')).text));
   });
 
-  it('exits with 2 without an address or for a day that is none', async () => {
+  it('exits with 2 without an address, or for a day that does not exist', async () => {
     expect((await bench.council(['overview'])).code).to.equal(2);
     expect((await bench.council(['overview', '--from', 'x', '--url', service.url])).code).to.equal(2);
   });

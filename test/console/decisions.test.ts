@@ -338,7 +338,7 @@ describeInBrowser('What waits, in the console', (browser) => {
     }
   });
 
-  it('stands still while the service is away: nothing pulses', async () => {
+  it('stands still while the service is away, without a pulsing mark', async () => {
     const service = await startService({ model: scriptedModel(() => 'hold') });
     try {
       restClient(service.url).read(
@@ -359,7 +359,7 @@ describeInBrowser('What waits, in the console', (browser) => {
     }
   });
 
-  it('is not known, and said so, before the first answer', async () => {
+  it('is unknown before the first answer, and the page says so', async () => {
     const service = await startService();
     try {
       const page = await browser.open(`${service.url}/console/nothing`, { expectsRefusals: true });
@@ -379,7 +379,7 @@ describeInBrowser('What waits, in the console', (browser) => {
     }
   });
 
-  it('is not known while the service is away: the page says so at its top, and times stand still', async () => {
+  it('is unknown while the service is away: the page says so at its top, and times stand still', async () => {
     const dir = tempDir();
     const settings = { model: scriptedModel(), dataDir: dir.path, port: await freePort() };
     let service = await startService(settings);

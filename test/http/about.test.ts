@@ -5,7 +5,7 @@ import { isOver, restClient } from '../support/rest-client.js';
 import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
 
-describe('What the service tells of itself', () => {
+describe('What the service reports about itself', () => {
   let service: RunningService;
   let rest: RestClient;
   let council: CouncilClient;

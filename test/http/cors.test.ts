@@ -90,7 +90,7 @@ describe('Cross-origin access', () => {
     const allowed = reply.headers.get('Access-Control-Allow-Headers')?.toLowerCase().split(', ') ?? [];
     expect(allowed).to.include.members(asked.split(','));
     expect(new Set(allowed).size).to.equal(allowed.length);
-    // What is no name of a header is left out.
+    // Words that are not names of headers are left out.
     for (const name of allowed) expect(name).to.match(/^[a-z-]+$/);
   });
 

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { Cancellation } from '../../src/system/async/cancellation.js';
 
 describe('A cancellation', () => {
-  it('calls its listeners once, in the order they came, with the first reason', () => {
+  it('calls its listeners once, in the order in which they were added', () => {
     const cancellation = new Cancellation();
     const seen: unknown[] = [];
     cancellation.addEventListener('abort', () => seen.push(['first', cancellation.reason]));
@@ -18,7 +18,7 @@ describe('A cancellation', () => {
     expect(cancellation.reason).to.equal(reason);
   });
 
-  it('does not call a listener that was removed, or that came after the abort', () => {
+  it('does not call a listener that was removed, or that was added after the abort', () => {
     const cancellation = new Cancellation();
     let calls = 0;
     const listener = (): void => void (calls += 1);

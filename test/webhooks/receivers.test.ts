@@ -185,7 +185,7 @@ describe('A receiver of webhooks', () => {
     await delivery(webhook, ({ status }) => status === 'delivered');
   });
 
-  it('that is not there gets the event when it has come back', async () => {
+  it('that is away gets the event when it is back', async () => {
     await other.stop();
     const webhook = await register(other.url);
     await finished();

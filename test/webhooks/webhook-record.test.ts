@@ -64,7 +64,7 @@ onEmbeddedLog(() => {
       return { secret, runId };
     }
 
-    /** Expects that a service delivers the next run to the webhook, and the one before no more. */
+    /** Expects that a service delivers the next run to the webhook, and does not repeat the previous run. */
     async function expectDelivers(settings: ServiceOverrides): Promise<void> {
       const before = receiver.received.length;
       const service = await serve(settings);

@@ -120,7 +120,7 @@ const STATUS_STYLES: Readonly<Record<FoldedRun['status'], Style>> = {
   failed: 'red',
 };
 
-/** @param cost of the run, or null if it cannot be told */
+/** @param cost of the run, or null if it is unknown */
 export function stateText(run: FoldedRun, cost: RunCost | null, style: Styler): string {
   const field = (name: string, value: string | number | null, valueStyle?: Style): string => {
     const text = value === null ? '-' : inOneLine(String(value));

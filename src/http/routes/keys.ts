@@ -46,7 +46,7 @@ function addRoute(http: HttpContext): Route {
     path: '/api/keys',
     access: 'admin',
     name: 'addKey',
-    summary: 'Adds a key and returns its text, this once',
+    summary: 'Adds a key and returns its text, which no later answer contains',
     description:
       'The first key needs the scope `admin`. The service accepts it only on a loopback address, and not from a page or ' +
       'through a proxy. From then on every request needs a key, except health, the files of the console and the sign-in.',

@@ -19,14 +19,14 @@ export async function anthropicWire({ baseUrl, apiKey }: WireOptions): Promise<W
 }
 
 /**
- * Sends the limit on output tokens as the node has it, which a run with a budget has reserved. The package lowers it to the
- * maximum that it knows of the model.
+ * Sends the node's limit on output tokens unchanged, because a run with a budget has reserved that many. The package would
+ * lower it to the model's maximum.
  */
 function withLimit(fetch: typeof globalThis.fetch, limit: number | undefined): typeof globalThis.fetch {
   if (limit === undefined) return fetch;
   return (url, init) => {
     if (typeof init?.body !== 'string') return fetch(url, init);
-    // The limit stands before the texts, in which quotes are escaped.
+    // The first match is the limit: it precedes the texts, and in texts quotes are escaped.
     return fetch(url, { ...init, body: init.body.replace(LIMIT, String(limit)) });
   };
 }

@@ -29,10 +29,10 @@ export interface RequestForm {
   readonly streams: boolean;
 }
 
-/** How a package's model puts its requests. */
+/** How a package's model makes its requests. */
 export interface RequestPut {
   readonly form: RequestForm;
-  /** The limit on output tokens that a request must carry as it is; absent: the package's own. */
+  /** The limit on output tokens, which the package must not change. If absent, the package sets its own. */
   readonly maxOutputTokens?: number | undefined;
   readonly fetch: typeof globalThis.fetch;
 }

@@ -1,6 +1,6 @@
 /** Cancels work of which tens of thousands may be under way: an AbortSignal takes 0.8 kB of memory, a cancellation 0.1 kB. */
 
-/** What work needs to know of its cancellation. Every AbortSignal fits. */
+/** The part of an AbortSignal that cancelled work uses. */
 export interface CancelSignal {
   readonly aborted: boolean;
   readonly reason: unknown;
@@ -22,7 +22,7 @@ export class Cancellation implements CancelSignal {
     return this.#reason;
   }
 
-  /** Cancels the work. Only the first call has an effect. The listeners are called in the order they came, and must not throw. */
+  /** Cancels the work. Only the first call has an effect. Calls the listeners in the order of their addition; they must not throw. */
   abort(reason: Error): void {
     if (this.#isAborted) return;
     this.#isAborted = true;
