@@ -44,10 +44,15 @@ function draftSection(draft: string | null, tags: RegExp): string {
 /** The answers of a panel, then their ranking and their analysis, if any. */
 function panelSections({ answers = [], ranking, analysis }: PromptInput): readonly string[] {
   return [
-    ...answers.map(({ letter, text }) => section('response', ` letter="${letter}"`, text, TAGS_OF_PANELS)),
+    ...answers.map(({ letter, text }) => responseSection(letter, text)),
     ...(ranking === undefined ? [] : [section('ranking', '', rankingText(ranking), TAGS_OF_PANELS)]),
     ...(analysis === undefined ? [] : [section('analysis', '', analysisText(analysis), TAGS_OF_PANELS)]),
   ];
+}
+
+/** An answer under the name by which rankings and analyses call it. */
+function responseSection(letter: string, text: string): string {
+  return `Response ${letter}:\n${section('response', ` letter="${letter}"`, text, TAGS_OF_PANELS)}`;
 }
 
 function identity({ label, systemPrompt }: PromptInput): string {

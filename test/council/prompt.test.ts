@@ -85,12 +85,13 @@ describe('A rendered prompt after a panel', () => {
       promptInputFor(nodeWith({ role, label: 'Chair' }), { draft: '## First member\nPlant oaks.', ...state }),
     );
 
-  it('holds the answers by their letters in place of the draft', () => {
+  it('shows the answers as Response A, Response B and so on in place of the draft', () => {
     for (const role of ROLES) {
       const { prompt } = render(role, { answers, feedback: ['Longer.'] });
       expect(prompt).to.contain(
-        '<topic>\nTrees\n</topic>\n\n<response letter="A">\nPlant oaks.\n</response>\n\n' +
-          '<response letter="B">\nPlant elms.\n</response>\n\n<response letter="C">\nPlant nothing.\n</response>\n\n' +
+        '<topic>\nTrees\n</topic>\n\nResponse A:\n<response letter="A">\nPlant oaks.\n</response>\n\n' +
+          'Response B:\n<response letter="B">\nPlant elms.\n</response>\n\n' +
+          'Response C:\n<response letter="C">\nPlant nothing.\n</response>\n\n' +
           '<feedback number="1">\nLonger.\n</feedback>\n\n',
       );
       expect(prompt).not.to.contain('First member').and.not.contain('draft yet');

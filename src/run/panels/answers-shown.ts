@@ -54,13 +54,12 @@ export interface Shown {
 export function shownTo(plan: Plan, at: StepPlace, order: readonly string[]): Shown {
   const { draft, deliberation } = at.branch;
   if (deliberation === null) return { input: { draft }, masked: [] };
-  const { analysis } = deliberation;
-  const compared = analysis === null ? {} : { analysis: relettered(analysis.value, analysis.order, order) };
   const panels = panelsShown(plan, at);
+  const names = namesToMask(panels.flatMap((each) => modelsOf(plan, each)));
+  const compared = analysisIn(deliberation, order, names);
   const [panel, ...others] = panels;
   if (panel === undefined) return { input: { draft, ...compared }, masked: [] };
   const rest = { ...(others.length === 0 && rankingIn(panel, order)), ...compared };
-  const names = namesToMask(panels.flatMap((each) => modelsOf(plan, each)));
   const isWhole = others.length === 0 && (readsPanel(plan.node(at.node)) || draft === draftOfAnswers(panel.answers));
   if (!isWhole) {
     const { text, masked } = maskNames(withoutLabels(draft ?? '', panels, order), names);
@@ -78,6 +77,17 @@ function rankingIn({ points }: PanelAnswers, order: readonly string[]): Pick<Pro
   const shown = points.filter(({ member }) => order.includes(member));
   const ranking = shown.map((each) => ({ letter: letterAt(order.indexOf(each.member)), points: each.points }));
   return { ranking };
+}
+
+/** The judge's analysis in the letters shown, if there is one, without the names of models. */
+function analysisIn(
+  { analysis }: NonNullable<StepPlace['branch']['deliberation']>,
+  order: readonly string[],
+  names: readonly string[],
+): Pick<PromptInput, 'analysis'> {
+  if (analysis === null) return {};
+  const orders = { from: analysis.order, to: order };
+  return { analysis: relettered(analysis.value, orders, (text) => maskNames(text, names).text) };
 }
 
 /** The names of the models that a panel's members were to ask or have asked. */
@@ -104,17 +114,19 @@ function withoutLabels(draft: string, panels: readonly PanelAnswers[], order: re
 }
 
 /**
- * The feedback in a step's prompt, oldest first. Where the prompt shows the anonymous answers of panels, the labels of a jury's
- * members are hidden, and so are letters: the critic saw the answers in another order.
+ * The feedback in a step's prompt, oldest first. Where the prompt shows the anonymous answers of panels, the names of their
+ * models and the labels of a jury's members are hidden, and so are letters: the critic saw the answers in another order.
  */
 export function feedbackShownTo(plan: Plan, at: StepPlace, order: readonly string[]): readonly string[] {
   const texts = at.branch.feedback.map(({ text }) => text);
-  if (panelsShown(plan, at).length === 0) return texts;
+  const panels = panelsShown(plan, at);
+  if (panels.length === 0) return texts;
+  const names = namesToMask(panels.flatMap((each) => modelsOf(plan, each)));
   const juries = plan.graph.nodes.filter(({ role, members }) => role === 'critic' && members !== undefined);
   const labels = juries.flatMap(({ members = [] }) => members.map(({ label }) => `## ${labelInOneLine(label)}`));
   const headings = new Set(labels);
   return texts.map((text) => {
     const lines = text.split('\n').map((line) => (headings.has(line) ? '## A critic' : line));
-    return withoutLetters(lines.join('\n'), order.length);
+    return maskNames(withoutLetters(lines.join('\n'), order.length), names).text;
   });
 }

@@ -14,7 +14,7 @@ const EMPTY: Analysis = {
 const JUDGE = ['m1', 'm2', 'm3', 'm4'];
 
 function textFor(to: readonly string[], text: string): string | undefined {
-  return relettered({ ...EMPTY, blind_spots: [text] }, JUDGE, to).blind_spots[0];
+  return relettered({ ...EMPTY, blind_spots: [text] }, { from: JUDGE, to }).blind_spots[0];
 }
 
 describe('relettered', () => {
@@ -34,7 +34,7 @@ describe('relettered', () => {
       unique_insights: [{ response: 'C', insight: 'Only Response C says so.' }],
       blind_spots: ['Even Response B is silent.'],
     };
-    expect(relettered(analysis, ['m1', 'm2', 'm3'], ['m3', 'm1', 'm2'])).to.deep.equal({
+    expect(relettered(analysis, { from: ['m1', 'm2', 'm3'], to: ['m3', 'm1', 'm2'] })).to.deep.equal({
       consensus: ['Responses A and B agree.'],
       contradictions: [
         {
@@ -67,7 +67,7 @@ describe('relettered', () => {
       contradictions,
       partial_coverage: partial,
       unique_insights: unique,
-    } = relettered(analysis, JUDGE, ['m3', 'm4']);
+    } = relettered(analysis, { from: JUDGE, to: ['m3', 'm4'] });
     expect(contradictions[0]?.stances[0]?.response).to.equal('another response');
     expect(partial[0]?.responses).to.deep.equal(['A', 'another response']);
     expect(unique[0]?.response).to.equal('B');

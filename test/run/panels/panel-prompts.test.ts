@@ -2,7 +2,17 @@ import { expect } from 'chai';
 import type { GraphNode } from '../../../src/generated/schemas.js';
 import { decide } from '../../../src/run/decide.js';
 import { promptInputFor } from '../../../src/run/frontier/node-start.js';
-import { answered, attemptOf, contextOf, given, graphWith, memberGave, scored, wrote } from '../../support/given.js';
+import {
+  answered,
+  attemptOf,
+  completed,
+  contextOf,
+  given,
+  graphWith,
+  memberGave,
+  scored,
+  wrote,
+} from '../../support/given.js';
 
 const MEMBERS = ['a', 'b', 'c'].map((id) => ({ id, label: id.toUpperCase() }));
 
@@ -51,5 +61,48 @@ describe('The feedback that nodes after a panel read', () => {
     expect(promptInputFor(written.run, attemptOf(written.run, 'polish')).feedback).to.deep.equal([
       '## Model x\nfrom x\n\n## Model y\nfrom y',
     ]);
+  });
+
+  it('names no model of a member while they read the answers', () => {
+    const members = MEMBERS.map((member) => ({ ...member, model: `offline/mind-${member.id}` }));
+    const feedback = 'As Mind-A from offline I doubt it; mind-bold stays.';
+    const story = given(
+      graphWith(
+        [
+          { ...panel, members },
+          { id: 'score', role: 'critic' },
+          { id: 'order', role: 'rank' },
+        ],
+        [edge('ask', 'score'), edge('score', 'order')],
+      ),
+    ).whenAll(...answers, scored('score', 4, feedback));
+    expect(promptInputFor(story.run, attemptOf(story.run, 'order')).feedback).to.deep.equal([
+      'As [model] from [model] I doubt it; mind-bold stays.',
+    ]);
+  });
+});
+
+describe('The analysis that nodes after a judge read', () => {
+  it('names no model of a member, nor does a reviewer read one in it', () => {
+    const members = MEMBERS.map((member) => ({ ...member, model: `offline/mind-${member.id}` }));
+    const panel = { id: 'ask', role: 'panel' as const, countsIteration: true, graceMs: 0, members };
+    const edges = ['ask->judge', 'judge->order'].map((id) => {
+      const [source = '', target = ''] = id.split('->');
+      return { id, source, target, condition: null };
+    });
+    const nodes = [panel, { id: 'judge', role: 'judge' as const }, { id: 'order', role: 'rank' as const }];
+    const analysis = {
+      ...{ consensus: ['mind-b is right.'], contradictions: [], partial_coverage: [], unique_insights: [] },
+      blind_spots: ['As offline/mind-c I see none.'],
+    };
+    const story = given(graphWith(nodes, edges)).whenAll(answered('a'), answered('b'), answered('c'), (run) =>
+      completed(attemptOf(run, 'judge'), { analysis }),
+    );
+    const read = promptInputFor(story.run, attemptOf(story.run, 'order')).analysis;
+    expect(read).to.deep.equal({
+      ...analysis,
+      consensus: ['[model] is right.'],
+      blind_spots: ['As [model] I see none.'],
+    });
   });
 });
