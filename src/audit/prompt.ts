@@ -61,8 +61,10 @@ function promptAt({ seq, at, data }: Started, run: RunState, { sha256 }: PromptD
     run.progress.frontier.find((each) => each.step === step),
     `step ${step} once it is started`,
   );
-  const { promptInput, rendered } = assignmentOf(run, started);
+  const { promptInput, rendered: current } = assignmentOf(run, started);
   const { label, role, topic, draft, feedback } = promptInput;
+  const earlier = { ...current, prompt: current.prompt.replace(NAME_OF_RESPONSE, '') };
+  const rendered = promptHash(earlier, sha256) === inputHash ? earlier : current;
   const isSame = promptHash(rendered, sha256) === inputHash && isShownAsRecorded(data, run, { sha256, at: started });
   return {
     ...{ run_id: run.runId, seq, at, step, attempt, node },
@@ -75,6 +77,9 @@ function promptAt({ seq, at, data }: Started, run: RunState, { sha256 }: PromptD
     ...{ prompt_hash: inputHash, verified: isSame },
   };
 }
+
+/** The line "Response A:" above an answer. Prompts of earlier versions have none. */
+const NAME_OF_RESPONSE = /^Response [A-Z]:\n(?=<response letter=)/gm;
 
 /** Whether the order of the answers and the hidden names follow from the record. */
 function isShownAsRecorded(
