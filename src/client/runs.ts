@@ -25,12 +25,14 @@ export interface StartOptions extends CallOptions {
   readonly godMode?: boolean | undefined;
   /** The most that the run may cost. Default: the blueprint's, or none. */
   readonly budget?: Budget | undefined;
+  /** Model of the nodes without their own, as `provider/model`. Default: that of the service. */
+  readonly model?: string | undefined;
   /** Starts with the same idempotency key start one run. Default: a new key. */
   readonly idempotencyKey?: string | undefined;
 }
 
 /** A blueprint that is not saved, and the topic. */
-export interface TryOptions extends Omit<StartOptions, 'blueprint'> {
+export interface TryOptions extends Omit<StartOptions, 'blueprint' | 'model'> {
   readonly blueprint: Omit<BlueprintCreate, 'id' | 'name'> & { readonly name?: string | undefined };
 }
 
@@ -87,10 +89,10 @@ export class Runs {
    *
    * @throws {InvalidError | NotFoundError | ConflictError | TooManyRequestsError}
    */
-  async start({ topic, blueprint, godMode, budget, ...options }: StartOptions): Promise<Run> {
+  async start({ topic, blueprint, godMode, budget, model, ...options }: StartOptions): Promise<Run> {
     const council = typeof blueprint === 'string' ? blueprint : blueprint?.id;
     const path = council === undefined ? pathOf('councils', 'run') : pathOf('councils', council, 'run');
-    return await this.#start(path, requestOf({ topic, godMode, budget }), options);
+    return await this.#start(path, requestOf({ topic, godMode, budget, model }), options);
   }
 
   /** Starts a run of a blueprint that is not saved, with the offline model at each node. */
@@ -151,11 +153,17 @@ export class Runs {
   }
 }
 
-function requestOf({ topic, godMode, budget }: Pick<StartOptions, 'topic' | 'godMode' | 'budget'>): RunRequest {
+function requestOf({
+  topic,
+  godMode,
+  budget,
+  model,
+}: Pick<StartOptions, 'topic' | 'godMode' | 'budget' | 'model'>): RunRequest {
   return {
     input_topic: topic,
     ...(godMode !== undefined && { god_mode: godMode }),
     ...(budget !== undefined && { budget }),
+    ...(model !== undefined && { model }),
   };
 }
 

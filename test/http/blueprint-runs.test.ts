@@ -52,6 +52,24 @@ describe('POST /api/councils/{blueprint_id}/run', () => {
     expect(paused).to.deep.include({ paused: true, next_nodes: ['a'] });
   });
 
+  it('asks the model of the request where nodes and members name none', async () => {
+    await serve(councilScript([9]));
+    const members = [{ id: 'one' }, { id: 'two', model: 'own-2' }];
+    await save({
+      nodes: [
+        { id: 'a', model: 'own-1' },
+        { id: 'p', type: 'panel', members },
+      ],
+      edges: [{ source: 'a', target: 'p' }],
+    });
+    const { run_id: runId } = rest.read(await start({ ...TOPIC, model: 'wanted' }), 202, 'run-start.json');
+    await rest.until(runId, isOver);
+    const { events } = rest.read(await rest.get(`/api/runs/${runId}/events`), 200, 'run-events-page.json');
+    const models = events.flatMap(({ type, data }) => (type === 'NodeStarted' && 'model' in data ? [data.model] : []));
+    expect(models).to.deep.equal(['own-1', 'wanted', 'own-2']);
+    rest.problem(await start({ ...TOPIC, model: '' }), 422);
+  });
+
   it('begins at the entry that the blueprint names, until an update removes it', async () => {
     await serve(() => ({ text: 'Draft' }));
     await save({ nodes: [{ id: 'a' }, { id: 'b' }], edges: [{ source: 'a', target: 'b' }], entry: 'b' });

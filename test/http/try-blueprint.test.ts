@@ -54,6 +54,25 @@ describe('POST /api/councils/try', () => {
     return data as RunFacts['RunRequested'];
   };
 
+  it('asks no model that a panel member, a juror or a fallback names', async () => {
+    const members = [{ id: 'one', model: 'far/away', fallbacks: ['far/other'] }, 'far/third'];
+    const nodes: BlueprintCreate['nodes'] = [
+      { id: 'panel', type: 'panel', members, fallbacks: ['far/fourth'] },
+      { id: 'rank', type: 'rank' },
+      { id: 'jury', type: 'critic', members },
+    ];
+    const edges = [
+      { source: 'panel', target: 'rank' },
+      { source: 'rank', target: 'jury' },
+    ];
+    const run = await council.runs.tryBlueprint({ topic: 'The sea', blueprint: { name: 'Many', nodes, edges } });
+    expect((await run.result()).status).to.equal('completed');
+    const asked = new Set<unknown>();
+    for await (const { type, data } of run.events()) if (type === 'NodeStarted') asked.add(data.model);
+    expect([...asked]).to.deep.equal([(await request(run.id)).graph.nodes[0]?.model]);
+    expect(JSON.stringify((await request(run.id)).graph)).to.not.include('far/');
+  });
+
   it('runs the sent council with the offline model, whatever models its nodes name', async () => {
     const run = await council.runs.tryBlueprint({
       topic: 'The sea',

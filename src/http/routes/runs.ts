@@ -45,9 +45,10 @@ function builtInCouncilRoute(http: HttpContext): Route {
 export function builtInCouncil(http: HttpContext): (run: RunIdentity, body: RunRequest) => BuiltRequest {
   const graph = fixedGraph(http.nodeDefaults);
   const council = frozenGraph(graph, http.system.sha256);
-  return (run, { input_topic: inputTopic, god_mode: godMode = false, budget: sent }) => {
+  return (run, { input_topic: inputTopic, god_mode: godMode = false, budget: sent, model }) => {
     const budget = budgetOf(sent);
-    const request = buildRunRequest({ ...council, inputTopic, godMode, blueprint: null, budget, ...run });
+    const frozen = model === undefined ? council : frozenGraph(withDefaultModel(graph, model), http.system.sha256);
+    const request = buildRunRequest({ ...frozen, inputTopic, godMode, blueprint: null, budget, ...run });
     return { request, failure: null };
   };
 }
@@ -175,7 +176,7 @@ export async function buildBlueprintRequest(
     godMode: body.god_mode ?? false,
     blueprint: { id: blueprint.id, name: blueprint.name },
     budget: budgetOf(body.budget, blueprint.budget),
-    ...frozenGraph(compiled.graph, http.system.sha256),
+    ...frozenGraph(withDefaultModel(compiled.graph, body.model), http.system.sha256),
   });
   return { request, failure: compiled.isRunnable ? null : compiled.failure };
 }
@@ -227,7 +228,19 @@ function buildTrialRequest(http: HttpContext, run: RunIdentity, body: TryRequest
 
 /** The graph with one model for all nodes. The run freezes it, so it also applies after a restart and in forks. */
 function byModel(graph: Graph, model: string): Graph {
-  return { ...graph, nodes: graph.nodes.map((node) => ({ ...node, model })) };
+  return {
+    ...graph,
+    nodes: graph.nodes.map(({ fallbacks: _, members, ...node }) => ({
+      ...node,
+      ...(members !== undefined && { members: members.map(({ model: __, fallbacks: ___, ...member }) => member) }),
+      model,
+    })),
+  };
+}
+
+/** The graph with a model for the nodes without their own. */
+function withDefaultModel(graph: Graph, model: string | undefined): Graph {
+  return model === undefined ? graph : { ...graph, nodes: graph.nodes.map((node) => ({ model, ...node })) };
 }
 
 /** @throws {RequestRefused} 413 */

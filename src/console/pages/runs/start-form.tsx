@@ -8,9 +8,11 @@ import { lengthText } from '../../record/durations.js';
 import { council } from '../../shell/council.js';
 import { navigateFromHere, pageUrl } from '../../shell/router.js';
 import { may, lockIfUnauthorized } from '../../shell/session.js';
+import type { TextBoxProps } from '../../ui/controls.js';
 import { Button, Check, Select, TextBox } from '../../ui/controls.js';
 import { Dialog } from '../../ui/dialog.js';
 import { useResource } from '../../ui/resource.js';
+import { ModelNames } from '../blueprint/model-names.js';
 import { BudgetFields, useBudget } from './start-budget.js';
 import type { Council, StartFault, Wanted } from './start-run.js';
 import { EXAMPLE, TOPICS, faultOf, startRun } from './start-run.js';
@@ -119,11 +121,18 @@ export function StartDialog({ councils, blueprint = null, onClose }: StartDialog
   const isBuiltIn = chosen.value === '';
   const isGuided = godMode.value && !isBuiltIn;
   const budget = useBudget();
+  const model = useSignal('');
   const isTried = useSignal(false);
   async function start(topic: string): Promise<void> {
     isTried.value = true;
     if (Object.keys(budget.faults.value).length > 0) return;
-    const wanted = { topic, blueprint: chosen.value, godMode: isGuided, budget: budget.budget.value };
+    const wanted = {
+      topic,
+      blueprint: chosen.value,
+      godMode: isGuided,
+      budget: budget.budget.value,
+      model: model.value.trim(),
+    };
     await startAndGo(wanted, councils);
   }
   return (
@@ -147,9 +156,26 @@ export function StartDialog({ councils, blueprint = null, onClose }: StartDialog
           {GOD_MODE} {isBuiltIn && 'Not available for the built-in council: choose another one.'}
         </span>
       </div>
+      <ModelField value={model.value} onType={(text) => (model.value = text)} />
       <BudgetFields of={budget} areFaultsShown={isTried.value} />
       <EstimateLine key={chosen.value} blueprint={chosen.value} />
     </TopicDialog>
+  );
+}
+
+/** The model of the members that name none; suggests the providers' default models. */
+function ModelField({ value, onType }: Pick<TextBoxProps, 'value' | 'onType'>) {
+  return (
+    <>
+      <ModelNames id="models-to-start" />
+      <TextBox
+        label="Model of members without their own"
+        placeholder="Default of the service"
+        list="models-to-start"
+        value={value}
+        onType={onType}
+      />
+    </>
   );
 }
 
@@ -201,7 +227,7 @@ function CouncilField({ value, councils, onChange }: CouncilFieldProps) {
 /** The first page of an empty service. */
 export function FirstRun({ councils }: { readonly councils: readonly Council[] }) {
   const starting = (blueprint: string) => (topic: string) =>
-    startAndGo({ topic, blueprint, godMode: blueprint !== '', budget: null }, councils);
+    startAndGo({ topic, blueprint, godMode: blueprint !== '', budget: null, model: '' }, councils);
   const asked = useTopic(starting(''));
   const hasExample = councils.some(({ id }) => id === EXAMPLE.id);
   return (

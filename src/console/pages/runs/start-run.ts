@@ -22,6 +22,8 @@ export interface Wanted {
   /** Id of a blueprint, or empty for the built-in council. */
   readonly blueprint: string;
   readonly godMode: boolean;
+  /** Model of the members without their own, or empty for that of the service. */
+  readonly model: string;
   /** The most that the run may cost, or null for the council's budget, or none. */
   readonly budget: Budget | null;
 }
@@ -34,12 +36,14 @@ export interface Wanted {
  */
 export async function startRun(
   council: Pick<CouncilClient, 'runs' | 'blueprints'>,
-  { topic, blueprint, godMode, budget: own }: Wanted,
+  { topic, blueprint, godMode, budget: own, model: name }: Wanted,
   councils: readonly Council[],
 ): Promise<string> {
   if (blueprint === EXAMPLE.id && !councils.some(({ id }) => id === EXAMPLE.id)) await makeExample(council);
   const budget = own ?? undefined;
-  const run = await council.runs.start(blueprint === '' ? { topic, budget } : { topic, blueprint, godMode, budget });
+  const model = name === '' ? undefined : name;
+  const wanted = { topic, budget, model };
+  const run = await council.runs.start(blueprint === '' ? wanted : { ...wanted, blueprint, godMode });
   return run.id;
 }
 
