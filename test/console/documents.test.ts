@@ -104,10 +104,25 @@ describeInBrowser('The documents of the console', (browser) => {
     await page.getByText('larger than 50 MiB').waitFor();
   });
 
-  it('searches as an agent does, and links each chunk', async () => {
+  it('sends a file again after a failure, on request', async () => {
+    const page = await open('', { expectsRefusals: true });
+    let isFull = true;
+    const refusal = { status: 400, json: { detail: 'The disk is full' } };
+    await page.route('**/upload-pdf', (route) => (isFull ? route.fulfill(refusal) : route.continue()));
+    await choose(page, [pdf('elms.pdf', pdfWith(['Elms were felled by a beetle.']))]);
+    await page.getByText('The disk is full').waitFor();
+    isFull = false;
+    await page.getByRole('button', { name: 'Try again elms.pdf' }).click();
+    await page.getByText('1 chunk of elms.pdf ingested').waitFor();
+    await drop(page, 'lake.pdf', 'new Uint8Array(50 * 1024 * 1024 + 1)');
+    await page.getByText('larger than 50 MiB').waitFor();
+    expect(await page.getByRole('button', { name: /^Try again/ }).count()).to.equal(0);
+  });
+
+  it('searches as members do, and links each chunk', async () => {
     const id = await given('trees.pdf', TREES);
     const page = await open();
-    await page.getByLabel('Search as an agent would').fill('what are oars made of');
+    await page.getByLabel('Search as members do').fill('what are oars made of');
     await page.keyboard.press('Enter');
     const first = page.getByRole('list', { name: 'Search results' }).getByRole('listitem').first();
     await first.getByText('Ash is what oars').waitFor();

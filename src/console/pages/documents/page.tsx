@@ -1,4 +1,4 @@
-/** The documents that agents can search: upload, search, list and delete. */
+/** The documents that members can search: upload, search, list and delete. */
 import { useSignal, useSignalEffect } from '@preact/signals';
 import type { Document } from '../../../client/client.js';
 import { council } from '../../shell/council.js';
@@ -53,7 +53,7 @@ function Found({ documents, onChange }: { readonly documents: readonly Document[
       <Empty title="No documents yet">
         <p>
           {may('documents')
-            ? 'Upload a PDF. Agents with the PDF reader search it and cite its pages.'
+            ? 'Upload a PDF. Members with the PDF reader search it and cite its pages.'
             : 'Your key may not upload documents.'}
         </p>
       </Empty>

@@ -22,7 +22,7 @@ export function Search() {
     <section class="card search" aria-label="Search">
       <form role="search" onSubmit={ask}>
         <TextBox
-          label="Search as an agent would"
+          label="Search as members do"
           type="search"
           maxLength={1_000}
           value={typed.value}

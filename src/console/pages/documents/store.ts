@@ -1,5 +1,5 @@
 /** Uploads, which continue while the user is on another page. */
-import type { ReadonlySignal } from '@preact/signals';
+import type { ReadonlySignal, Signal } from '@preact/signals';
 import { signal } from '@preact/signals';
 import type { CouncilClient, UploadResult } from '../../../client/client.js';
 
@@ -21,6 +21,8 @@ export interface Upload {
   readonly state: ReadonlySignal<UploadState>;
   /** Cancels the upload, or removes its result from the list. */
   remove(): void;
+  /** Sends the file again, after a failure that another attempt may mend; null if none may. */
+  readonly retry: (() => void) | null;
 }
 
 export class Uploads {
@@ -39,38 +41,42 @@ export class Uploads {
 
   add(files: Iterable<File>): void {
     for (const file of files) this.#addOne(file);
-    this.#sendNext();
   }
 
   #addOne(file: File): void {
     const abort = new AbortController();
     const state = signal<UploadState>({ status: 'waiting' });
+    const isTooLarge = file.size > MAX_BYTES;
+    const send = (): void => {
+      state.value = { status: 'waiting' };
+      this.#waiting.push(() => this.#send(file, state, abort.signal));
+      this.#sendNext();
+    };
     const upload: Upload = {
-      ...{ id: (this.#lastId += 1), filename: file.name, state },
+      ...{ id: (this.#lastId += 1), filename: file.name, state, retry: isTooLarge ? null : send },
       remove: () => {
         abort.abort();
         this.list.value = this.list.value.filter((each) => each !== upload);
       },
     };
     this.list.value = [...this.list.value, upload];
-    if (file.size > MAX_BYTES) {
-      state.value = { status: 'failed', error: new Error('The file is larger than 50 MiB') };
-      return;
+    if (isTooLarge) state.value = { status: 'failed', error: new Error('The file is larger than 50 MiB') };
+    else send();
+  }
+
+  async #send(file: File, state: Signal<UploadState>, signal: AbortSignal): Promise<void> {
+    if (signal.aborted) return;
+    state.value = { status: 'sending', share: 0 };
+    try {
+      const result = await this.#client.documents.upload(file, {
+        signal,
+        onProgress: ({ sent, total }) => (state.value = { status: 'sending', share: sent / total }),
+      });
+      state.value = { status: 'done', result };
+    } catch (error) {
+      state.value = { status: 'failed', error };
     }
-    this.#waiting.push(async () => {
-      if (abort.signal.aborted) return;
-      state.value = { status: 'sending', share: 0 };
-      try {
-        const result = await this.#client.documents.upload(file, {
-          signal: abort.signal,
-          onProgress: ({ sent, total }) => (state.value = { status: 'sending', share: sent / total }),
-        });
-        state.value = { status: 'done', result };
-      } catch (error) {
-        state.value = { status: 'failed', error };
-      }
-      this.ended.value += 1;
-    });
+    this.ended.value += 1;
   }
 
   #sendNext(): void {

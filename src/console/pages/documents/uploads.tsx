@@ -59,7 +59,7 @@ export function UploadLines({ uploads }: { readonly uploads: Uploads }) {
   );
 }
 
-function UploadLine({ upload: { filename, state, remove } }: { readonly upload: Upload }) {
+function UploadLine({ upload: { filename, state, remove, retry } }: { readonly upload: Upload }) {
   const shown = state.value;
   const isOver = shown.status === 'done' || shown.status === 'failed';
   return (
@@ -72,6 +72,11 @@ function UploadLine({ upload: { filename, state, remove } }: { readonly upload: 
       </span>
       {shown.status === 'sending' && (
         <progress aria-label={`Progress of ${filename}`} max={1} value={shown.share < 1 ? shown.share : undefined} />
+      )}
+      {shown.status === 'failed' && retry !== null && (
+        <Button slim onClick={retry}>
+          Try again<span class="unseen"> {filename}</span>
+        </Button>
       )}
       <Button tone="plain" slim label={`${isOver ? 'Dismiss' : 'Cancel the upload of'} ${filename}`} onClick={remove}>
         {isOver ? '✕' : 'Cancel'}
