@@ -121,7 +121,7 @@ function Decide(props: DecideProps) {
       <TextBox
         label="Comment"
         isLabelUnseen
-        placeholder="Comment (recorded with the decision)"
+        placeholder="Comment (optional)"
         value={comment.value}
         onType={(text) => (comment.value = text)}
       />

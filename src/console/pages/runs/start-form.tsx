@@ -105,7 +105,7 @@ export function TopicDialog({ title, verb, start, onClose, children }: TopicDial
   );
 }
 
-const GOD_MODE = 'The run waits before each node until you approve, edit or reject.';
+const GOD_MODE = 'The run waits before each member until you approve, edit or reject.';
 
 export interface StartDialogProps {
   /** The councils to choose from. */

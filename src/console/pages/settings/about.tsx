@@ -41,7 +41,7 @@ function factsOf({ version, node, log, started_at: startedAt, ...found }: FactsO
   const size = log.bytes === null ? '' : `, ${(log.bytes / 1e6).toFixed(1)} MB`;
   return [
     ['Version', version],
-    ['Node', node],
+    ['Node.js', node],
     [
       'Log',
       `${log.kind === 'embedded' ? 'embedded' : 'EventStoreDB'}${size}, last event at ${log.position ?? 'an unknown place'}`,
