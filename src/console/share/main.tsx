@@ -24,7 +24,7 @@ store.start();
 function SharedPage() {
   const { value: summary } = store.summary;
   return (
-    <main id="page" class="wide run">
+    <main id="page" class="run">
       <div class="run-head">
         <div class="row">
           {summary !== null && <Status status={summary.now.status} error={summary.now.error} />}

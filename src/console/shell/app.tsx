@@ -61,9 +61,11 @@ export function App() {
   const isSearching = useSignal(false);
   useCtrlK(() => (isSearching.value = isIn && !isSearching.value));
   const nav = useRef<HTMLElement>(null);
-  // On a phone the row of pages is longer than the window.
-  useEffect(() => nav.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest' }), [page?.place]);
   const count = session.value.status === 'in' ? (pendingApprovals.count.value ?? 0) : 0;
+  // On a phone the row of pages is longer than the window, and the count moves the pages after it.
+  useEffect(() => {
+    nav.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' });
+  }, [page?.place, count > 0]);
   return (
     <div class={isServiceDown.value ? 'frame service-down' : 'frame'}>
       <a class="skip" href="#page">
@@ -190,7 +192,13 @@ function NoPage() {
 
 function Who() {
   if (session.value.status !== 'in') return null;
-  if (session.value.isOpen) return <span class="who">No keys: anyone on this machine has access</span>;
+  if (session.value.isOpen) {
+    return (
+      <span class="who" title="Anyone on this machine has access">
+        No keys<span class="beyond">: anyone on this machine has access</span>
+      </span>
+    );
+  }
   return (
     <span class="who">
       {actor.value}

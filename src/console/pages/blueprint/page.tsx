@@ -79,7 +79,7 @@ function Loaded({ editor, id }: { readonly editor: Editor; readonly id: string }
   const leaving = useLeaveGuard(editor);
   const tab = query.value.get('tab') === 'versions' && id !== NEW ? 'versions' : 'edit';
   return (
-    <main id="page" class="wide editor">
+    <main id="page" class="editor">
       <BlueprintHead editor={editor} save={() => void save()} onTried={(runId) => (tried.value = runId)} />
       <Tabs
         label="Parts of the page"

@@ -26,7 +26,7 @@ export function BlueprintsPage() {
   useEffect(() => void list.more(), [list]);
   useEffect(() => lockIfUnauthorized(list.error.value), [list.error.value]);
   return (
-    <main id="page" class="wide blueprints">
+    <main id="page" class="blueprints">
       <div class="page-head">
         <h1>Councils</h1>
         {may('author') && (

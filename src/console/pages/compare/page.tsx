@@ -24,7 +24,7 @@ export function ComparePage() {
   usePageTitle('Compare');
   const [a, b] = [query.value.get('a') ?? '', query.value.get('b') ?? ''];
   return (
-    <main id="page" class="wide compare">
+    <main id="page" class="compare">
       <div class="page-head">
         <h1>Compare two runs</h1>
         {a !== '' && b !== '' && (

@@ -44,7 +44,7 @@ export function InboxPage() {
   useShortcuts({ ...shortcutsOf(store), '?': showHelp }, () => settings.value.shortcuts && !store.isTyping);
   const { length } = store.cards.value.filter(({ late }) => late === null);
   return (
-    <main id="page" class="wide inbox">
+    <main id="page" class="inbox">
       <div class="page-head">
         <div>
           <h1>Inbox</h1>

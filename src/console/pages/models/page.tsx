@@ -20,7 +20,7 @@ export function ModelsPage() {
     return () => window.clearInterval(timer);
   }, []);
   return (
-    <main id="page" class="wide">
+    <main id="page">
       <div class="page-head">
         <div>
           <h1>Models</h1>
@@ -47,10 +47,10 @@ function Prices() {
       </p>
       <WhenLoaded of={prices} what="the prices">
         {(found) => (
-          <Table heads={COLUMNS}>
+          <Table heads={COLUMNS} numbers={COLUMNS.slice(1, 5)}>
             {found.map((price) => (
               <tr key={price.model}>
-                <th scope="row" class="mono break">
+                <th scope="row" class="mono">
                   {price.model}
                 </th>
                 <td class="numeric">{price.input_usd}</td>
@@ -77,7 +77,10 @@ const STATES = {
 function ProviderTable({ providers }: { readonly providers: readonly ProviderRecord[] }) {
   return (
     <section class="card wide-table" aria-label="Providers" tabIndex={0}>
-      <Table heads={['Provider', 'State', 'Default model', 'Address', 'API', 'Calls in flight']}>
+      <Table
+        heads={['Provider', 'State', 'Default model', 'Address', 'API', 'Calls in flight']}
+        numbers={['Calls in flight']}
+      >
         {providers.map((provider) => (
           <ProviderRow key={provider.name} provider={provider} />
         ))}

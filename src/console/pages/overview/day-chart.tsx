@@ -20,7 +20,8 @@ export function DayChart({ figures: { days, from, to } }: { readonly figures: Ov
       </svg>
       <figcaption class="row spread small muted">
         <span>{from}</span>
-        <span class="row">
+        <span>{to}</span>
+        <span class="row keys">
           {OUTCOMES.map((outcome) => (
             <span key={outcome} class={`key ${outcome}`}>
               {outcome}
@@ -28,7 +29,6 @@ export function DayChart({ figures: { days, from, to } }: { readonly figures: Ov
           ))}
           <span>highest bar: {most}</span>
         </span>
-        <span>{to}</span>
       </figcaption>
       <details class="more">
         <summary>Show as a table</summary>
@@ -59,10 +59,12 @@ function Bar({ day, most, step, x }: BarProps) {
   );
 }
 
+const NUMBERS = [...OUTCOMES, 'Median duration', '95 % within'];
+
 function DayTable({ days }: { readonly days: readonly OverviewDay[] }) {
   return (
     <div class="wide-table" role="region" aria-label="Runs by day as a table" tabIndex={0}>
-      <Table heads={['Day', ...OUTCOMES, 'Median duration', '95 % within']}>
+      <Table heads={['Day', ...NUMBERS]} numbers={NUMBERS}>
         {days.map(({ day, outcomes, duration }) => (
           <tr key={day}>
             <th scope="row">{day}</th>

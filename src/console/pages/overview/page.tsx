@@ -32,7 +32,7 @@ export function OverviewPage() {
   const { value: range } = RANGES.find(({ value }) => value === query.value.get('days')) ?? RANGES[1];
   const found = useResource(`overview ${range}`, (signal) => figuresOf(Number(range), signal));
   return (
-    <main id="page" class="wide overview">
+    <main id="page" class="overview">
       <div class="page-head">
         <h1>Overview</h1>
         <Segments
@@ -125,11 +125,17 @@ function Waiting({ waiting: { runs, oldest_since: oldest, ages } }: Pick<Overvie
   );
 }
 
+/** The names of the columns of `UsageCells`. */
+const USAGE = ['Tokens in', 'Tokens out', 'Cost'];
+
 function Councils({ figures: { councils, from, to, names } }: { readonly figures: Found }) {
   return (
     <section class="card stack close wide-table" aria-labelledby="overview-councils" tabIndex={0}>
       <h2 id="overview-councils">Councils</h2>
-      <Table heads={['Council', 'Runs', 'Mean score', 'Score over time', 'Tokens in', 'Tokens out', 'Cost']}>
+      <Table
+        heads={['Council', 'Runs', 'Mean score', 'Score over time', ...USAGE]}
+        numbers={['Runs', 'Mean score', ...USAGE]}
+      >
         {councils.map(({ blueprint_id: id, runs, score, days, usage }) => (
           <tr key={id}>
             <th scope="row" class="break">
@@ -160,7 +166,7 @@ function UsageTable({ title, head, rows }: UsageTableProps) {
   return (
     <section class="card stack close wide-table" aria-label={title} tabIndex={0}>
       <h2>{title}</h2>
-      <Table heads={[head, 'Tokens in', 'Tokens out', 'Cost']}>
+      <Table heads={[head, ...USAGE]} numbers={USAGE}>
         {rows.map(([name, usage]) => (
           <tr key={name}>
             <th scope="row" class="break">
@@ -176,7 +182,7 @@ function UsageTable({ title, head, rows }: UsageTableProps) {
 
 function UsageCells({ usage }: { readonly usage: OverviewUsage }) {
   const { input_tokens: input, output_tokens: output, cost_usd: cost, unpriced_calls: unpriced } = usage;
-  const missing = cost === null || unpriced === 0 ? '' : `, without ${countOf(unpriced, 'call')}`;
+  const missing = cost === null || unpriced === 0 ? '' : `, ${countOf(unpriced, 'call')} without a price`;
   return (
     <>
       <td class="numeric">{input === null ? 'not reported' : shortCount(input)}</td>

@@ -30,7 +30,7 @@ export function RunPage() {
   usePageTitle(...(topic === undefined ? [] : [excerpt(withoutMarks(topic), 60)]), 'Run');
   const faulty = fault === null ? null : <Faulty store={store} onRetry={() => (round.value += 1)} />;
   return (
-    <main id="page" class="wide run">
+    <main id="page" class="run">
       {store.head.value < 0 ? (
         <NothingYet fault={fault}>{faulty}</NothingYet>
       ) : (

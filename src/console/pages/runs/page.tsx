@@ -46,7 +46,7 @@ export function RunsPage() {
 
   const isFirst = list.total.value === 0 && list.state.value === 'end' && !isNarrowed(query.value);
   return (
-    <main id="page" class="wide runs-page">
+    <main id="page" class="runs-page">
       <div class="page-head">
         <h1>
           Runs <Total list={list} />

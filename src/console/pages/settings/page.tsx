@@ -26,7 +26,7 @@ export function SettingsPage() {
   const [first] = SECTIONS;
   const chosen = SECTIONS.find(({ value }) => value === query.value.get('tab')) ?? first;
   return (
-    <main id="page" class="wide">
+    <main id="page">
       <div class="page-head">
         <h1>Settings</h1>
       </div>

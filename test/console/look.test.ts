@@ -1,0 +1,93 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { expect } from 'chai';
+import type { Page } from 'playwright-core';
+import { describeInBrowser, settled } from '../support/console-browser.js';
+import { CouncilClient } from '../../src/client/client.js';
+import type { RunningService } from '../support/running-service.js';
+import { startService } from '../support/running-service.js';
+
+const STYLES = new URL('../../../src/console/styles/', import.meta.url);
+const PLACES = ['', 'inbox', 'blueprints', 'blueprints/new', 'documents', 'overview', 'models', 'settings'];
+
+describe('The styles of the console', () => {
+  it('use three font weights: 400, 600 and 700', () => {
+    const all = readdirSync(STYLES).map((file) => readFileSync(new URL(file, STYLES), 'utf8'));
+    const weights = all.flatMap((css) => [...css.matchAll(/font-weight: (.*);/g)].map(([, weight]) => weight));
+    expect(new Set(weights)).to.deep.equal(new Set(['400', '600', '700']));
+  });
+});
+
+describeInBrowser('The look of the console', (browser) => {
+  let service: RunningService;
+
+  before(async () => {
+    service = await startService();
+    // A waiting run, so that the navigation shows its count.
+    const council = new CouncilClient({ url: service.url });
+    const nodes = [{ id: 'writer', label: 'Writer' }];
+    const blueprint = await council.blueprints.create({ name: 'One writer', nodes, edges: [] });
+    await council.runs.start({ topic: 'The sea', blueprint, godMode: true });
+  });
+  after(() => service.stop());
+
+  async function openAt(width: number, place: string): Promise<Page> {
+    const page = await browser.open(`${service.url}/console/${place}`);
+    await page.setViewportSize({ width, height: 800 });
+    await page.getByText('Offline model: no language model is asked').waitFor();
+    await settled(page);
+    return page;
+  }
+
+  it('begins every page at one left edge, under the name of the product', async () => {
+    const page = await openAt(1600, '');
+    const edge = await leftOf(page, '.brand');
+    for (const place of PLACES) {
+      await page.goto(`${service.url}/console/${place}`);
+      await settled(page);
+      expect(await leftOf(page, 'main h1:not(.unseen)'), place).to.equal(edge);
+    }
+    await page.close();
+  });
+
+  it('shows the whole name of every page in the navigation at 1280 and 1024 pixels', async () => {
+    for (const width of [1280, 1024]) {
+      const page = await openAt(width, '');
+      const hidden = await page.evaluate<number>(
+        "(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)(document.querySelector('.bar nav'))",
+      );
+      expect(hidden, `${width} px`).to.equal(0);
+      await page.close();
+    }
+  });
+
+  it('shows the whole name of the current page in the navigation of a phone', async () => {
+    for (const place of ['overview', 'models']) {
+      const page = await browser.open(`${service.url}/console/${place}`, { width: 360 });
+      await settled(page);
+      await page.getByRole('link', { name: 'Inbox 1' }).waitFor();
+      const [nav, link] = [page.getByRole('navigation', { name: 'Pages' }), page.locator('nav [aria-current=page]')];
+      const [frame, box] = [await nav.boundingBox(), await link.boundingBox()];
+      if (frame === null || box === null) throw new Error('The navigation is not shown');
+      expect(box.x + box.width, place).to.be.at.most(frame.x + frame.width + 0.5);
+      await page.close();
+    }
+  });
+
+  it('aligns numbers with the heads of their columns, at the right', async () => {
+    const page = await openAt(1280, 'models');
+    await page.getByRole('columnheader', { name: 'Input' }).waitFor();
+    const aligned = await page.evaluate<readonly string[]>(
+      "[...document.querySelectorAll('.numeric:is(th, td)')].map((cell) => getComputedStyle(cell).textAlign)",
+    );
+    expect(aligned.length).to.be.above(10);
+    expect(new Set(aligned)).to.deep.equal(new Set(['right']));
+    await page.close();
+  });
+});
+
+/** The left edge of the first element, in CSS pixels. */
+async function leftOf(page: Page, selector: string): Promise<number> {
+  const box = await page.locator(selector).first().boundingBox();
+  if (box === null) throw new Error(`${selector} is not shown`);
+  return box.x;
+}
