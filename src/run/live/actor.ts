@@ -80,6 +80,8 @@ export class RunActor {
    * recorded.
    */
   readonly #calls = new Map<string, Cancellation | null>();
+  /** Steps of which an attempt had no answer in time: a stream may be why, so their next attempts ask for whole answers. */
+  readonly #lateSteps = new Set<number>();
   #isStopped = false;
   readonly #stopping = new Cancellation();
   readonly #retryPolicy: RetryPolicy;
@@ -280,7 +282,7 @@ export class RunActor {
       mayRepeat: mayBegin,
       costOf: (usage) => costed(at, usage, prices).costUsd,
       kit: { tools: tools.granted(grantedTools(at.tools)), record: (call) => this.#record(at, call), system },
-      tokenSink: () => tokens.sinkFor(runId, attemptOf(at)),
+      tokenSink: () => (this.#lateSteps.has(at.step) ? null : tokens.sinkFor(runId, attemptOf(at))),
       ...(at.model !== null && { model: at.model }),
       ...(run.spending !== null && {
         maxOutputTokens: outputLimitOf(node),
@@ -288,6 +290,7 @@ export class RunActor {
       }),
     });
     if (signal.aborted) return;
+    if (outcome.kind === 'failed' && outcome.failure.kind === 'timeout') this.#lateSteps.add(at.step);
     this.#calls.set(callOf(at), null);
     await this.send(reportOf(at, outcome, { maxAttempts: node.maxAttempts, random: system.random(), prices }));
   }

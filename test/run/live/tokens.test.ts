@@ -2,6 +2,15 @@ import { expect } from 'chai';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Token } from '../../../src/run/live/tokens.js';
 import { TokenBus } from '../../../src/run/live/tokens.js';
+import { modelFailed } from '../../../src/models/failed-exchange.js';
+import { isFinished } from '../../../src/run/state.js';
+import { nodeSystem } from '../../../src/system/system.js';
+import { graphOf } from '../../support/given.js';
+import type { TestEngine } from '../../support/open-engine.js';
+import { openTestEngine, runRequest } from '../../support/open-engine.js';
+import { runWhen } from '../../support/run-when.js';
+import { scriptedModel } from '../../support/scripted-model.js';
+import { tempDir } from '../../support/temp-dir.js';
 
 const FROM = { node: 'n', step: 1, attempt: 1 };
 
@@ -87,5 +96,23 @@ describe('The token bus', () => {
     expect(bus.subscribe('two', () => undefined)).to.equal(null);
     listening[0]?.();
     expect(bus.subscribe('two', () => undefined)).to.be.a('function');
+  });
+});
+
+describe('A run with a listener', () => {
+  const dir = tempDir();
+  let engine: TestEngine;
+  afterEach(() => engine.stop());
+  after(() => dir.remove());
+
+  it('completes though no streamed answer comes in time: later attempts ask for the whole answer', async () => {
+    const runId = nodeSystem().uuid();
+    const late = modelFailed('None came within 120000 ms', 'timeout');
+    const model = scriptedModel(({ onToken }) => (onToken === undefined ? { text: 'A draft' } : { error: late }));
+    engine = await openTestEngine({ path: dir.path, model });
+    engine.tokens.subscribe(runId, () => undefined);
+    await engine.registry.start(runRequest(runId, { graph: graphOf('only') }));
+    expect((await runWhen(engine, runId, isFinished)).phase.status).to.equal('completed');
+    expect(model.requests.map(({ onToken }) => onToken !== undefined)).to.deep.equal([true, false]);
   });
 });
