@@ -25,3 +25,8 @@ export function excerpt(text: string, most = EXCERPT_CHARS): string {
   const points = [...line];
   return points.length <= most && text.length <= 4 * most ? line : `${points.slice(0, most - 1).join('')}…`;
 }
+
+/** A computed number with at most two decimals. */
+export function figureText(value: number): string {
+  return String(Number(value.toFixed(2)));
+}

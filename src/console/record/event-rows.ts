@@ -7,7 +7,7 @@ export type EventRow = { readonly seq: number; readonly fold: null } | { readonl
 /** Events of one panel, rank or jury. */
 export interface Fold {
   readonly node: string;
-  /** The last of them; the row's `seq` is the first. */
+  /** `seq` of the last event; the row's `seq` is that of the first. */
   readonly last: number;
   readonly isOpen: boolean;
 }

@@ -1,4 +1,4 @@
-/** How a run ended, in words that one event alone does not tell. */
+/** How a run ended, in words that need more than its last event. */
 import type { RunEvent } from '../../client/run-events.js';
 import type { BudgetEnd } from '../../run/budget/end.js';
 import { BUDGET_ENDS, budgetEndOf, REJECTED } from '../../run/budget/end.js';
@@ -17,7 +17,7 @@ export function budgetEndAt(events: readonly RunEvent[], seq: number): BudgetEnd
   );
 }
 
-/** The error of a run at an event: that of its record with labels, but it names the pause that was rejected. */
+/** The error of a run at an event: the recorded one with labels, but it names the budget if a human rejected that pause. */
 export function errorAt(events: readonly RunEvent[], seq: number, names: Names): string | null {
   const last = events[seq];
   if (last?.type !== 'RunFailed') return null;

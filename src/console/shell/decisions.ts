@@ -1,4 +1,4 @@
-/** The user's decisions on pauses: each leaves after a time in which the user can undo it. */
+/** The user's decisions on pauses: the page sends each after a time in which the user can undo it. */
 import { signal } from '@preact/signals';
 import type { CouncilClient } from '../../client/client.js';
 import { StalePauseError } from '../../client/errors.js';
@@ -33,8 +33,8 @@ export interface Decision {
 export interface Underway {
   readonly key: string;
   readonly decision: Decision;
-  /** When the request leaves, in milliseconds of the browser's clock, or null if it has left. */
-  readonly leavesAtMs: number | null;
+  /** When the page sends the request, in milliseconds of the browser's clock, or null if it has sent it. */
+  readonly sentAtMs: number | null;
 }
 
 /** `late`: the pause was decided before; `undone` and `refused`: the pause is still open. */
@@ -61,13 +61,13 @@ export interface DecisionsDeps {
   readonly after: (ms: number, act: () => void) => () => void;
 }
 
-/** Why a decision waits no longer; `gone`: its pause was decided by another user. */
-type Leave = 'now' | 'undone' | 'gone';
+/** Why a decision no longer waits; `gone`: another user decided its pause. */
+type EndOfWait = 'now' | 'undone' | 'gone';
 
 /** A decision that can be undone. */
 interface Waiting {
   readonly bytes: number;
-  readonly leave: (how: Leave) => void;
+  readonly end: (how: EndOfWait) => void;
 }
 
 export class Decisions {
@@ -105,52 +105,52 @@ export class Decisions {
     const bytes = bytesOf(decision);
     const mayWait = this.#deps.hasUndo() && bytes <= MAX_WAITING_BYTES;
     this.#deps.approvals.setDecided(key, true);
-    this.#show({ key, decision, leavesAtMs: mayWait ? this.#deps.now() + UNDO_MS : null });
+    this.#show({ key, decision, sentAtMs: mayWait ? this.#deps.now() + UNDO_MS : null });
     const how = mayWait ? await this.#wait(key, bytes) : 'now';
     if (how === 'undone') return this.#end(key, { kind: 'undone' });
     if (how === 'gone') return await this.#tooLate(key, decision);
-    this.#show({ key, decision, leavesAtMs: null });
+    this.#show({ key, decision, sentAtMs: null });
     const sending = this.#sent(decision, { actor, keepalive: bytes <= MAX_WAITING_BYTES });
     this.#sending.add(sending);
     return await sending.finally(() => this.#sending.delete(sending));
   }
 
-  /** Undoes a decision that has not left. */
+  /** Undoes a decision that is not sent yet. */
   undo(key: string): void {
-    this.#waiting.get(key)?.leave('undone');
+    this.#waiting.get(key)?.end('undone');
   }
 
-  /** Undoes the last decision that has not left. */
+  /** Undoes the last decision that is not sent yet. */
   undoLast(): void {
-    [...this.#waiting.values()].at(-1)?.leave('undone');
+    [...this.#waiting.values()].at(-1)?.end('undone');
   }
 
-  /** Sends the waiting decisions, such as before the page closes. Resolves when the service has answered. */
+  /** Sends the waiting decisions at once, for example before the page closes. Resolves when the service has answered. */
   async sendAll(): Promise<void> {
-    for (const { leave } of [...this.#waiting.values()]) leave('now');
+    for (const { end } of [...this.#waiting.values()]) end('now');
     // Each request begins in a microtask of its `decide`.
     await Promise.resolve();
     await Promise.all(this.#sending);
   }
 
-  /** Shows no longer that a decision came too late. */
+  /** Hides the message that a decision came too late. */
   dismiss(key: string): void {
     const late = new Map(this.late.peek());
     if (late.delete(key)) this.late.value = late;
   }
 
-  #wait(key: string, bytes: number): Promise<Leave> {
+  #wait(key: string, bytes: number): Promise<EndOfWait> {
     return new Promise((resolve) => {
       const watching = new AbortController();
-      const leave = (how: Leave): void => {
+      const end = (how: EndOfWait): void => {
         cancel();
         watching.abort();
         this.#waiting.delete(key);
         resolve(how);
       };
-      const cancel = this.#deps.after(UNDO_MS, () => leave('now'));
-      this.#waiting.set(key, { bytes, leave });
-      this.#deps.approvals.onOutcome(key, watching.signal, () => leave('gone'));
+      const cancel = this.#deps.after(UNDO_MS, () => end('now'));
+      this.#waiting.set(key, { bytes, end });
+      this.#deps.approvals.onOutcome(key, watching.signal, () => end('gone'));
       this.#sendOldest();
     });
   }
@@ -161,7 +161,7 @@ export class Decisions {
     for (const each of [...this.#waiting.values()]) {
       if (bytes <= MAX_WAITING_BYTES) return;
       bytes -= each.bytes;
-      each.leave('now');
+      each.end('now');
     }
   }
 

@@ -1,4 +1,4 @@
-/** The mark that no language model is asked, while the offline model is the default. */
+/** The mark for a service whose default is the offline model: it asks no language model. */
 import { signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { council } from './council.js';
@@ -6,7 +6,7 @@ import { may } from './session.js';
 
 const isOffline = signal(false);
 
-/** On every page. A service reads its providers at its start, so one look per visit of the console is enough. */
+/** On every page. A service reads its providers at its start, so the console asks once per visit. */
 export function OfflineMark() {
   const mayRead = may('read');
   useEffect(() => {

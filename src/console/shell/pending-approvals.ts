@@ -3,7 +3,7 @@ import { batch, computed, effect, signal } from '@preact/signals';
 import type { ApprovalChange, Approvals } from '../../client/approvals.js';
 import type { Approval, ApprovalGone } from '../../generated/schemas.js';
 
-/** Number of outcomes kept, so that a user who decides too late sees who decided, and of the user's decisions. */
+/** Most outcomes that are kept, so that a user who decides too late sees who decided; also most own decisions. */
 const MAX_GONE = 200;
 /** Between two checks whether the list is empty, in milliseconds. */
 const CHECK_EMPTY_MS = 1_000;
@@ -22,7 +22,7 @@ export class PendingApprovals {
   /** By run, which has one pause at a time. */
   readonly #open = signal<ReadonlyMap<string, Approval>>(new Map());
   readonly #gone = signal<ReadonlyMap<string, ApprovalGone>>(new Map());
-  /** Pauses that the user has decided, even if the stream still lists them. */
+  /** Pauses that the user has decided. The stream may still list them. */
   readonly #decided = signal<ReadonlySet<string>>(new Set());
   readonly #isKnown = signal(false);
   readonly #fault = signal<unknown>(null);
@@ -83,7 +83,7 @@ export class PendingApprovals {
     });
   }
 
-  /** Lists a pause no longer, because the user has decided it; or again, because the decision was not recorded. */
+  /** Hides a pause that the user has decided, or shows it again if the decision was not recorded. */
   setDecided(key: string, isDecided: boolean): void {
     const others = [...this.#decided.peek()].filter((each) => each !== key);
     this.#decided.value = new Set((isDecided ? [...others, key] : others).slice(-MAX_GONE));

@@ -45,13 +45,13 @@ export function UnderwayMessages() {
 }
 
 /** What a decision does and when, and the button that undoes it. */
-export function UnderwayText({ underway: { key, decision, leavesAtMs } }: { readonly underway: Underway }) {
+export function UnderwayText({ underway: { key, decision, sentAtMs } }: { readonly underway: Underway }) {
   const text = doneText(decision, decision.effect);
-  if (leavesAtMs === null) return <span class="grow break">{text}. Sending…</span>;
+  if (sentAtMs === null) return <span class="grow break">{text}. Sending…</span>;
   return (
     <>
       <span class="grow break">
-        {text} <Countdown toMs={leavesAtMs} />
+        {text} <Countdown toMs={sentAtMs} />
       </span>
       <Button slim onClick={() => decisions.undo(key)}>
         Undo

@@ -1,6 +1,6 @@
 /**
  * The camera over a drawing. Only the user moves it: by dragging, wheel, pinch and keys. When the window gets another size,
- * it shows the initial view again, or keeps the middle that the user has chosen.
+ * it shows the initial view again, or keeps the middle of the view that the user has chosen.
  */
 import type { Signal } from '@preact/signals';
 import { useComputed, useSignal } from '@preact/signals';

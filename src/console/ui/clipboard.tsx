@@ -59,7 +59,7 @@ async function copy({ text, html }: Copied): Promise<boolean> {
   }
 }
 
-/** The only way to copy where a page has no clipboard; every browser has it, and no standard describes what replaces it. */
+/** Copies where a page has no clipboard. The call is deprecated, but every browser has it, and nothing else copies there. */
 interface Copying {
   execCommand(command: 'copy'): boolean;
 }

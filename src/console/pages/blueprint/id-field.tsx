@@ -13,8 +13,8 @@ export interface IdFieldProps extends Pick<TextBoxProps, 'label' | 'hint' | 'fau
 }
 
 /**
- * Changes the id when the user leaves the field: a part of an id could be that of another. An id that cannot be stays in the
- * field with its fault, and Escape takes it back.
+ * Changes the id only when the user leaves the field, because the beginning of an id could be another member's id. An
+ * unusable id stays in the field with its fault, and Escape restores the old one.
  */
 export function IdField({ editor, value, faultOf, onEdit, fault = null, ...box }: IdFieldProps) {
   const typed = useSignal<string | null>(null);

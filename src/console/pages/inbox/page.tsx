@@ -75,7 +75,7 @@ function Cards({ store }: { readonly store: InboxStore }) {
   );
 }
 
-/** Says that nothing waits only if that is known. */
+/** Says that nothing waits, but only if the page knows the list. */
 function NoCard() {
   if (isServiceDown.value) {
     return <Empty title="The service does not answer">What waits is not known until the service is back.</Empty>;

@@ -47,7 +47,7 @@ async function draftBefore(run: Run, signal: AbortSignal): Promise<string | null
   return last === undefined ? null : (await run.state({ at: last.seq, signal })).current_draft;
 }
 
-/** The user can decide without it. @throws {UnauthorizedError} */
+/** A value without which the user can still decide, or null if it could not be loaded. @throws {UnauthorizedError} */
 async function nullIfFailed<T>(loading: Promise<T>): Promise<T | null> {
   return await loading.catch((error: unknown) => {
     if (error instanceof UnauthorizedError) throw error;

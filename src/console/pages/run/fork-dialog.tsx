@@ -111,7 +111,7 @@ function BudgetOfFork({ draft, limits, change }: FieldsProps & { readonly limits
   return (
     <fieldset class="fork-group">
       <legend>Budget</legend>
-      <p class="small muted">The fork has spent nothing of it.</p>
+      <p class="small muted">The fork starts with nothing spent.</p>
       <LimitFields
         labels={LIMIT_LABELS}
         typed={limits}

@@ -25,7 +25,7 @@ export function SourceItem({ store, source }: SourceProps) {
 }
 
 /** A source in words: `Bathing and health.pdf, page 2`. @param names the file names of documents by id */
-export function sourceText(source: Source, names: ReadonlyMap<string, string>): string {
+function sourceText(source: Source, names: ReadonlyMap<string, string>): string {
   if (source.kind === 'web') return source.title.trim() === '' ? source.url : source.title;
   return `${documentText(source.document, names)}, page ${source.page}`;
 }

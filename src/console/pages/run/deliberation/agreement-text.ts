@@ -1,7 +1,6 @@
 /** How far the members of a rank or jury agree, as a sentence. Agreement says nothing about whether answers are true. */
 import type { JuryAgreement, RankAgreement } from '../../../../generated/schemas.js';
-import { countOf } from '../../../record/counts.js';
-import { figureText } from './figure-text.js';
+import { countOf, figureText } from '../../../record/counts.js';
 
 export function rankAgreementText({ kendall_w: w, reviewers, reason }: RankAgreement): string {
   if (w !== null) return `Agreement: Kendall’s W ${figureText(w)}, from ${countOf(reviewers, 'reviewer')}.`;

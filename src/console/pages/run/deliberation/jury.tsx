@@ -2,7 +2,7 @@
 import type { Aggregate, JuryResult } from '../../../../generated/schemas.js';
 import type { MemberExecution } from '../../../record/member-executions.js';
 import { JuryAgreementLine } from './agreement.js';
-import { figureText } from './figure-text.js';
+import { figureText } from '../../../record/counts.js';
 
 const AGGREGATES: Readonly<Record<Aggregate, string>> = {
   median: 'Median of the scores',

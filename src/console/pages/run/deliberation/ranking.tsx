@@ -5,7 +5,7 @@ import type { MemberExecution } from '../../../record/member-executions.js';
 import { labelsByLetter, rankingOf } from '../../../record/member-executions.js';
 import { Prose } from '../../../ui/prose.js';
 import { RankAgreementLine } from './agreement.js';
-import { figureText } from './figure-text.js';
+import { figureText } from '../../../record/counts.js';
 import { withNames } from './with-names.js';
 
 export interface RankingProps {
