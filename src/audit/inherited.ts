@@ -56,7 +56,7 @@ export function addInherited(
   addScores(provenance, request, run);
 }
 
-/** Adds the answers of panels under way, and of closed ones as far as the branches hold them. */
+/** Adds the answers of panels under way, and those of closed panels that the branches still hold. */
 function addAnswers(provenance: Provenance, request: EventRef, run: RunState): void {
   const { frontier, iterationCount: iteration } = run.progress;
   const given = frontier.flatMap(({ node, step, seat }) => {

@@ -180,7 +180,7 @@ class Heartbeat {
         this.#acknowledgedMs = system.monotonicMs();
       } catch (error) {
         if (error instanceof LogClosed) return;
-        logger.error({ err: error }, 'heartbeats: one could not be recorded');
+        logger.error({ err: error }, 'heartbeats: failed to record one');
       }
       await wait(system, heartbeatMs, signal);
     }

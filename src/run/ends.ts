@@ -9,7 +9,7 @@ import { branchShown } from './frontier/frontier.js';
 import type { PendingEvents } from './pending-events.js';
 import { iterationShown } from './state.js';
 
-/** @param budget what a pause for the budget records of it; absent: it is one of God Mode */
+/** @param budget its status, if the run pauses for it; absent at a pause of God Mode */
 export function pause(
   pending: PendingEvents,
   nextNodes: readonly string[],

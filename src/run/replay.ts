@@ -94,7 +94,7 @@ export class RunReplayer {
     this.#next += 1;
   }
 
-  /** Checks that the answers were shown in the order that follows from the record, which favours nobody. */
+  /** Checks that the answers were shown in the order that follows from the record, so that no member is favoured. */
   #assertShown({ step, order_shown: order = [], masked = [] }: NodeStartedData, run: RunState): void {
     if (order.length === 0) return;
     const started = present(

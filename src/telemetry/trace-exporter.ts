@@ -53,7 +53,10 @@ export class TraceExporter {
     if ((last !== 'RunCompleted' && last !== 'RunFailed') || this.#stopping.signal.aborted) return;
     if (this.#queue.length >= MAX_QUEUED) {
       if (this.#ended.dropped === 0)
-        this.#deps.logger.error({}, 'traces: the queue is full, dropping those of further runs; see council traces');
+        this.#deps.logger.error(
+          {},
+          'traces: the queue is full, dropping traces of later runs; export them with council traces',
+        );
       this.#ended.dropped += 1;
       return;
     }

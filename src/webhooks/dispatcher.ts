@@ -242,7 +242,7 @@ export class Dispatcher {
       .catch((error: unknown) => this.#report(webhookId, error));
   }
 
-  /** An outage of the log needs no line: the log's own are enough. */
+  /** Reports no outage of the log, because the log has lines of its own for that. */
   #report(webhookId: string | null, err: unknown): void {
     const isExpected = [RevisionConflict, LogUnavailable, LogClosed].some((expected) => err instanceof expected);
     if (this.#tasks.isEnding || isExpected) return;

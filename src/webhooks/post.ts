@@ -91,7 +91,7 @@ function sent(url: URL, { headers, body, signal, addresses, after }: Sending): P
   });
 }
 
-/** A lookup that knows the checked addresses only, so that a name cannot mean another address meanwhile. */
+/** A lookup that returns only the checked addresses, so that a changed name cannot lead to another address. */
 function pinnedTo(addresses: readonly LookupAddress[]): NonNullable<RequestOptions['lookup']> {
   return (hostname, { all }, callback) => {
     const [first] = addresses;

@@ -117,7 +117,7 @@ describeInBrowser('The deliberation of a run', (browser) => {
     expect(await states()).to.deep.equal(['answered', 'answered', 'answered', 'discarded', 'failed']);
   });
 
-  it('is told in events and in a comparison with labels, not with the letters that reviewers saw', async () => {
+  it('has labels in events and in a comparison, not the letters that reviewers saw', async () => {
     const page = await open('?tab=events');
     const ranked = page.getByRole('list', { name: 'Events' }).getByText('of Peer review ranked the answers').first();
     const { seq } = EVENTS.find(({ data }) => 'output' in data && 'ranking' in data.output) ?? { seq: -1 };

@@ -10,7 +10,7 @@ export function needText({ usd, tokens }: Pick<RunBudget, 'usd' | 'tokens'>, nee
   return `The next calls need a total budget of at least ${amountText(limits)}`;
 }
 
-/** What a run that has paused for its budget has spent of it, and the total that its next calls need: two sentences. */
+/** At a pause for the budget: what the run has spent, and the total that its next calls need. Two sentences. */
 export function spendingText({ spent, needed, ...limits }: NonNullable<RunPausedData['budget']>): string {
   const used = budgetText({ ...limits, spentUsd: spent.usd, spentTokens: spent.tokens });
   return `${used} spent. ${needText(limits, needed)}.`;

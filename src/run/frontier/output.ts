@@ -51,7 +51,7 @@ export function afterOutput(
 }
 
 /** A written draft takes the place of a panel's answers. */
-export function afterDraft(branch: Branch): Branch['deliberation'] {
+function afterDraft(branch: Branch): Branch['deliberation'] {
   return branch.deliberation === null ? null : deliberated(branch, { inDraft: [], analysis: null });
 }
 

@@ -323,7 +323,7 @@ export class RunActor {
   }
 }
 
-/** What a listener to a draft is told of its attempt. */
+/** The attempt, in the form that listeners to its draft get. */
 function attemptOf({ node, step, attempt, seat }: FrontierNode): Parameters<TokenBus['sinkFor']>[1] {
   return { node, step, attempt, ...(seat !== null && { member: seat.member }) };
 }

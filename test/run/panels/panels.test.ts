@@ -179,7 +179,7 @@ describe('A jury', () => {
   const scores = (...given: readonly number[]): readonly When[] =>
     ['a', 'b', 'c'].map((who, index) => memberGave(who, { score: given[index] ?? 0, feedback: `from ${who}` }));
 
-  it('scores with the aggregate of its members, and tells how they agree over its rounds', () => {
+  it('scores with the aggregate of its members, and reports how they agree over its rounds', () => {
     const first = given(jury).whenAll(wrote('write'), ...scores(5, 7, 6));
     expect(closed(first)[0]?.result).to.deep.equal({
       ...{ score: 6, aggregate: 'median', feedback: '## A\nfrom a\n\n## B\nfrom b\n\n## C\nfrom c' },
