@@ -1,10 +1,9 @@
-/** The dialog that adds a key, and the notice with its text, which is shown once. */
+/** The dialog that adds a key. */
 import { useSignal } from '@preact/signals';
 import type { NewKey, Scope } from '../../../generated/schemas.js';
 import { council } from '../../shell/council.js';
 import { lockIfUnauthorized } from '../../shell/session.js';
 import { Button, Check, Select, TextBox } from '../../ui/controls.js';
-import { CopyButton } from '../../ui/clipboard.js';
 import { Dialog } from '../../ui/dialog.js';
 import { errorText } from '../../ui/states.js';
 
@@ -106,24 +105,5 @@ function ScopesField({ chosen, onChange }: ScopesFieldProps) {
         />
       ))}
     </fieldset>
-  );
-}
-
-export function NewKeyNotice({ added, onClose }: { readonly added: NewKey; readonly onClose: () => void }) {
-  return (
-    <div class="notice good" role="status">
-      <div class="stack close grow">
-        <strong>Key {added.name}: copy it now, it is shown only this once</strong>
-        <code class="break">{added.key}</code>
-        <div class="row">
-          <CopyButton name="Key" of={() => ({ text: added.key })}>
-            Copy
-          </CopyButton>
-          <Button tone="plain" slim onClick={onClose}>
-            I have copied it
-          </Button>
-        </div>
-      </div>
-    </div>
   );
 }

@@ -10,7 +10,8 @@ import { useResource } from '../../ui/resource.js';
 import { Empty, WhenLoaded } from '../../ui/states.js';
 import { Table } from '../../ui/table.js';
 import { Ago, dateTimeText, now } from '../../ui/time.js';
-import { AddKeyDialog, NewKeyNotice } from './add-key.js';
+import { AddKeyDialog } from './add-key.js';
+import { SecretNotice } from './secret-notice.js';
 
 export function KeyList() {
   const isOpen = session.value.status === 'in' && session.value.isOpen;
@@ -51,7 +52,14 @@ function Keys() {
   const added = useSignal<NewKey | null>(null);
   return (
     <div class="stack">
-      {added.value !== null && <NewKeyNotice added={added.value} onClose={() => (added.value = null)} />}
+      {added.value !== null && (
+        <SecretNotice
+          title={`Key ${added.value.name}`}
+          name="Key"
+          secret={added.value.key}
+          onClose={() => (added.value = null)}
+        />
+      )}
       {may('admin') && (
         <div class="row">
           <Button tone="primary" onClick={() => (isAdding.value = true)}>

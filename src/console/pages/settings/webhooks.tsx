@@ -6,12 +6,12 @@ import { council } from '../../shell/council.js';
 import { may } from '../../shell/session.js';
 import { toast, toastError } from '../../shell/toasts.js';
 import { Badge, Button, Field } from '../../ui/controls.js';
-import { CopyButton } from '../../ui/clipboard.js';
 import { Confirm } from '../../ui/dialog.js';
 import { useResource } from '../../ui/resource.js';
 import { Empty, WhenLoaded, errorText } from '../../ui/states.js';
 import { Ago } from '../../ui/time.js';
 import { Deliveries } from './deliveries.js';
+import { SecretNotice } from './secret-notice.js';
 
 export function WebhookList() {
   if (!may('admin')) {
@@ -33,7 +33,14 @@ function Webhooks() {
   };
   return (
     <div class="stack">
-      {secret.value !== null && <SecretNotice made={secret.value} onClose={() => (secret.value = null)} />}
+      {secret.value !== null && (
+        <SecretNotice
+          title={`Secret of ${secret.value.url}`}
+          name="Secret"
+          secret={secret.value.secret}
+          onClose={() => (secret.value = null)}
+        />
+      )}
       <RegisterForm onRegistered={onSecret} />
       <WhenLoaded of={webhooks} what="the webhooks">
         {(found) => (
@@ -68,7 +75,7 @@ function RegisterForm({ onRegistered }: { readonly onRegistered: (made: NewWebho
     <form class="card stack close" onSubmit={(event) => void register(event)}>
       <Field
         label="Address of the receiver"
-        hint="It gets an event when a run waits, completes or fails. The API chooses other events and one council."
+        hint="It gets an event when a run waits, completes or fails. Use the API to choose other events, or one council."
         fault={fault.value}
       >
         {(control) => (
@@ -88,25 +95,6 @@ function RegisterForm({ onRegistered }: { readonly onRegistered: (made: NewWebho
         </Button>
       </div>
     </form>
-  );
-}
-
-function SecretNotice({ made, onClose }: { readonly made: NewWebhook; readonly onClose: () => void }) {
-  return (
-    <div class="notice good" role="status">
-      <div class="stack close grow">
-        <strong>Secret of {made.url}: copy it now, it is shown only this once</strong>
-        <code class="break">{made.secret}</code>
-        <div class="row">
-          <CopyButton name="Secret" of={() => ({ text: made.secret })}>
-            Copy
-          </CopyButton>
-          <Button tone="plain" slim onClick={onClose}>
-            I have copied it
-          </Button>
-        </div>
-      </div>
-    </div>
   );
 }
 
