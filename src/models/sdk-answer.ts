@@ -88,11 +88,6 @@ export function answerIn({ content, finishReason, warnings }: Answered, answered
   }
 }
 
-/** What is known of a stream that has failed: servers count the output so far, and the model may have written on. */
-export function usageBeforeEnd({ costUsd: _, ...usage }: ModelUsage): ModelUsage {
-  return { ...usage, outputTokens: null, reasoningTokens: null };
-}
-
 /** The failure of an answer with what the provider has reported of its usage: a count, or the cost alone. */
 export function withUsage(error: unknown, usage: ModelUsage): unknown {
   const { inputTokens, outputTokens, costUsd = null } = usage;

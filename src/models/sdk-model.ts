@@ -16,7 +16,7 @@ import type { LanguageModel, ModelAnswer } from './port.js';
 import { callAborted } from './port.js';
 import { askInForms } from './request-form.js';
 import type { Answered, AnsweredCall } from './sdk-answer.js';
-import { answerIn, joined, usageBeforeEnd, withUsage } from './sdk-answer.js';
+import { answerIn, joined, withUsage } from './sdk-answer.js';
 import { optionsOf, textsOf } from './sdk-request.js';
 import type { Transport } from './transport.js';
 import type { RequestForm, RequestPut, Wire } from './wires/wire.js';
@@ -101,8 +101,7 @@ async function answered(model: LanguageModelV3, asked: Asked): Promise<ModelAnsw
         ? await model.doGenerate(options)
         : await joined((await model.doStream(options)).stream, onChunk);
     } catch (error) {
-      const usage = asked.reader.usage();
-      throw withUsage(failureBehind(error, call, server), as === 'whole' ? usage : usageBeforeEnd(usage));
+      throw withUsage(failureBehind(error, call, server), asked.reader.usage());
     }
   };
   let isWhole = !isStreamed;

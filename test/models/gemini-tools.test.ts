@@ -219,16 +219,6 @@ describe('Gemini with tools', () => {
       });
     }
 
-    it('that breaks off counts its input, and not the output that the server had counted so far', async () => {
-      const half = { ...piece([{ text: 'Half' }]), usageMetadata: { promptTokenCount: 11, candidatesTokenCount: 3 } };
-      server.answerBy(({ path }) => (path.includes('streamGenerateContent') ? streams([half]) : says('A draft')));
-      const usages: unknown[] = [];
-      const beforeRepeat = async (usage: unknown): Promise<void> => void usages.push(usage);
-      await ask({ onToken, beforeRepeat });
-      expect(usages).to.have.length(1);
-      expect(usages[0]).to.include({ inputTokens: 11, outputTokens: null, reasoningTokens: null });
-    });
-
     it('ends on the server too when it is aborted', async () => {
       server.answerBy([streams([piece([{ text: 'x' }])], { ends: false })]);
       const abort = new AbortController();
