@@ -19,6 +19,7 @@ describe('The styles of the console', () => {
 
 describeInBrowser('The look of the console', (browser) => {
   let service: RunningService;
+  let waiting = '';
 
   before(async () => {
     service = await startService();
@@ -26,7 +27,8 @@ describeInBrowser('The look of the console', (browser) => {
     const council = new CouncilClient({ url: service.url });
     const nodes = [{ id: 'writer', label: 'Writer' }];
     const blueprint = await council.blueprints.create({ name: 'One writer', nodes, edges: [] });
-    await council.runs.start({ topic: 'The sea', blueprint, godMode: true });
+    const run = await council.runs.start({ topic: 'The sea', blueprint, godMode: true });
+    waiting = run.id;
   });
   after(() => service.stop());
 
@@ -69,6 +71,28 @@ describeInBrowser('The look of the console', (browser) => {
       const [frame, box] = [await nav.boundingBox(), await link.boundingBox()];
       if (frame === null || box === null) throw new Error('The navigation is not shown');
       expect(box.x + box.width, place).to.be.at.most(frame.x + frame.width + 0.5);
+      await page.close();
+    }
+  });
+
+  it('lets nothing cover the buttons of a decision on a phone, wherever its user scrolls', async () => {
+    for (const place of [`runs/${waiting}`, 'inbox']) {
+      const page = await browser.open(`${service.url}/console/${place}`, { width: 360, height: 740 });
+      for (const name of ['Approve', 'Edit', 'Reject']) await page.getByRole('button', { name }).waitFor();
+      for (const y of [0, 40, 80, 160, 320]) {
+        const covered = await page.evaluate<readonly string[]>(`(() => {
+          scrollTo(0, ${y});
+          const buttons = [...document.querySelectorAll('main button')];
+          return buttons
+            .filter(({ textContent }) => /^(Approve|Edit|Reject)/.test(textContent))
+            .filter((button) => {
+              const { x, y, width, height } = button.getBoundingClientRect();
+              return !button.contains(document.elementFromPoint(x + width / 2, y + height / 2));
+            })
+            .map(({ textContent }) => textContent);
+        })()`);
+        expect(covered, `${place}, scrolled to ${y}`).to.deep.equal([]);
+      }
       await page.close();
     }
   });
