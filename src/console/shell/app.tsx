@@ -195,7 +195,9 @@ function Who() {
   if (session.value.isOpen) {
     return (
       <span class="who" title="Anyone on this machine has access">
-        No keys<span class="beyond">: anyone on this machine has access</span>
+        <span>
+          No keys<span class="beyond">: anyone on this machine has access</span>
+        </span>
       </span>
     );
   }
