@@ -1,6 +1,6 @@
 /**
  * Makes pictures of every page, light and dark, wide and on a phone: `npm run screenshots [FOLDER] [-- WORDS]`.
- * Without a folder it prints the name of a new one; the three pictures of the README go to test/console/screenshots.
+ * Without a folder it prints the name of a new one; the four pictures of the README go to test/console/screenshots.
  */
 import { mkdirSync, mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -77,7 +77,7 @@ async function writeOn(page: Page, town: LivedInService): Promise<void> {
 }
 
 /** The pictures of the README. */
-const SHOWN_THERE = ['run-light-1280', 'inbox-light-360', 'blueprint-dark-1280'];
+const SHOWN_THERE = ['run-light-1280', 'overview-light-1280', 'inbox-light-360', 'blueprint-dark-1280'];
 const FOLDER_OF_README = fileURLToPath(new URL('../../../test/console/screenshots/', import.meta.url));
 
 const LOOKS = [
@@ -106,7 +106,7 @@ async function takeAll(folder: string | null, wanted: readonly string[]): Promis
         if (wanted.length > 0 && !wanted.some((word) => name.includes(word))) continue;
         const isForReadme = folder === null && SHOWN_THERE.includes(name);
         const file = join(isForReadme ? FOLDER_OF_README : others, `${name}.png`);
-        await take(picture, { browser, look, file, services: { town, fresh } });
+        await take(picture, { browser, look, file, isWhole: !isForReadme, services: { town, fresh } });
       }
     }
   } finally {
@@ -120,12 +120,14 @@ interface Take {
   readonly browser: Browser;
   readonly look: (typeof LOOKS)[number];
   readonly file: string;
+  /** Whether the picture shows the whole page, not only what the window shows. */
+  readonly isWhole: boolean;
   readonly services: Services;
 }
 
 async function take(
   { path, at, act }: Picture,
-  { browser, look, file, services: { town, fresh } }: Take,
+  { browser, look, file, isWhole, services: { town, fresh } }: Take,
 ): Promise<void> {
   const context = await browser.newContext({
     viewport: { width: look.width, height: look.width === 360 ? 780 : 860 },
@@ -148,7 +150,7 @@ async function take(
       await act(page, town);
       await atRest(page);
     }
-    await page.screenshot({ path: file, fullPage: true });
+    await page.screenshot({ path: file, fullPage: isWhole });
   } finally {
     await context.close();
   }
