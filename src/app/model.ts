@@ -54,6 +54,6 @@ export function knownModels(model: BoundedModel, { priceOf }: Pick<PriceTable, '
 const SHIPPED_PRICES = new URL('../../../schemas/tables/prices.json', import.meta.url);
 
 function logOutage(logger: Logger, model: string, failure: ModelFailed | null): void {
-  if (failure === null) logger.info({ model }, 'model: its server is available again');
-  else logger.error({ model, kind: failure.data.kind }, `model: its server is unavailable: ${failure.message}`);
+  if (failure === null) logger.info({ model }, 'model: its server is back');
+  else logger.error({ model, kind: failure.data.kind }, `model: its server is out: ${failure.message}`);
 }

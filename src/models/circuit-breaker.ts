@@ -15,7 +15,7 @@ import { callAborted } from './port.js';
 
 /** Permission to call a model once. */
 export interface Pass {
-  /** Whether the server has become unavailable since: the call must not be made, and the caller enters again. */
+  /** Whether the server has gone out since: the call must not be made, and the caller enters again. */
   isRevoked(): boolean;
   /** Reports how the call ended; every pass needs exactly one report. */
   report(outcome: CallOutcome): void;
