@@ -75,13 +75,13 @@ describeInBrowser('The look of the console', (browser) => {
     }
   });
 
-  it('lets nothing cover the buttons of a decision on a phone, wherever its user scrolls', async () => {
+  it('lets nothing cover the buttons of a decision on a phone, however high', async () => {
     for (const place of [`runs/${waiting}`, 'inbox']) {
       const page = await browser.open(`${service.url}/console/${place}`, { width: 360, height: 740 });
       for (const name of ['Approve', 'Edit', 'Reject']) await page.getByRole('button', { name }).waitFor();
-      for (const y of [0, 40, 80, 160, 320]) {
+      for (let height = 480; height <= 760; height += 20) {
+        await page.setViewportSize({ width: 360, height });
         const covered = await page.evaluate<readonly string[]>(`(() => {
-          scrollTo(0, ${y});
           const buttons = [...document.querySelectorAll('main button')];
           return buttons
             .filter(({ textContent }) => /^(Approve|Edit|Reject)/.test(textContent))
@@ -91,7 +91,7 @@ describeInBrowser('The look of the console', (browser) => {
             })
             .map(({ textContent }) => textContent);
         })()`);
-        expect(covered, `${place}, scrolled to ${y}`).to.deep.equal([]);
+        expect(covered, `${place}, ${height} px high`).to.deep.equal([]);
       }
       await page.close();
     }

@@ -75,7 +75,7 @@ function PanelMember({ member: { label, model, systemPrompt } }: { readonly memb
   return (
     <>
       <p class="small">
-        <b>{label}</b> <span class="muted">{model ?? 'the model of the node'}</span>
+        <b>{label}</b> <span class="muted">{model ?? 'the model of the panel'}</span>
       </p>
       {systemPrompt !== undefined && <PromptText text={systemPrompt} />}
     </>

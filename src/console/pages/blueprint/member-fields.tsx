@@ -174,7 +174,7 @@ function Fields({ editor, member, members, path, set }: FieldsProps) {
       <TextField
         {...shared('model')}
         label="Member model"
-        placeholder={OF_NODE}
+        placeholder={OF_PANEL}
         list={MODEL_NAMES}
         value={member.model ?? ''}
         onEdit={(text) => set({ model: textOr(text) }, 'model')}
@@ -183,21 +183,21 @@ function Fields({ editor, member, members, path, set }: FieldsProps) {
         {...shared('systemPrompt')}
         label="Member system prompt"
         rows={3}
-        placeholder={OF_NODE}
+        placeholder={OF_PANEL}
         value={member.systemPrompt ?? ''}
         onEdit={(text) => set({ systemPrompt: textOr(text) }, 'systemPrompt')}
       />
       <NumberField
         {...shared('temperature')}
         label="Member temperature, 0 to 2"
-        placeholder={OF_NODE}
+        placeholder={OF_PANEL}
         value={member.temperature}
         onEdit={(temperature) => set({ temperature }, 'temperature')}
       />
       <NumberField
         {...shared('maxOutputTokens')}
         label="Member maximum of output tokens"
-        placeholder={OF_NODE}
+        placeholder={OF_PANEL}
         value={member.maxOutputTokens}
         onEdit={(maxOutputTokens) => set({ maxOutputTokens }, 'maxOutputTokens')}
       />
@@ -219,4 +219,4 @@ function Fields({ editor, member, members, path, set }: FieldsProps) {
   );
 }
 
-const OF_NODE = 'That of the node';
+const OF_PANEL = 'That of the panel';
