@@ -228,7 +228,7 @@ function targetIn({ rawPacket }: ClientError): string | undefined {
   return /^[A-Z]+ (\S+) HTTP/.exec(rawPacket?.toString('latin1') ?? '')?.[1];
 }
 
-/** The begun answer of a connection. It is in the private property that the documentation of `clientError` names. */
+/** The answer that a connection is sending. Node keeps it in the private property that the documentation of `clientError` names. */
 function answerOn(socket: Duplex): ServerResponse | null {
   const answer: unknown = Reflect.get(socket, '_httpMessage');
   return answer instanceof ServerResponse ? answer : null;

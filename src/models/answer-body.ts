@@ -148,7 +148,7 @@ async function* encodedEvents(
   if (last !== null) yield Buffer.from(`data: ${JSON.stringify(last)}\n\n`);
 }
 
-/** The failure of an answer that had begun. The model has worked, so the usage is unknown and not zero. */
+/** The failure of an answer that broke off. The model has worked, so the usage is unknown and not zero. */
 function afterWork(error: unknown): unknown {
   if (!(error instanceof ModelFailed)) return error;
   return new ModelFailed(error.message, { usage: { inputTokens: null, outputTokens: null }, ...error.data });

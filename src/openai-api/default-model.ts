@@ -25,7 +25,7 @@ export interface ModelDeps {
   readonly modelTimeoutMs: number;
 }
 
-/** A call of the default model that has begun. */
+/** A running call of the default model. */
 export interface BegunCall {
   readonly id: string;
   readonly answer: Promise<ModelAnswer>;

@@ -55,7 +55,7 @@ export async function endOf(deps: FollowDeps, connection: Connection, response: 
   endWithGrant(deps.http, { caller: connection.caller, response, signal: gone.signal });
   const run = await follow(deps, connection, { signal: gone.signal, onState: () => undefined });
   if (run !== null) return run;
-  // Nobody reads this answer.
+  // The client has gone, so no client reads this answer.
   throw new RequestRefused('The client has gone', { status: 400 });
 }
 
