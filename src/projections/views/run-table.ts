@@ -5,7 +5,7 @@ import type { UnfinishedRun } from '../../run/state.js';
 import { facetTable } from './run-facets.js';
 import type { RunFilter, RunListQuery } from '../run-list.js';
 import { RunSearch } from './run-search.js';
-import type { TotalsTable } from './run-totals.js';
+import type { EndedRun, TotalsTable } from './run-totals.js';
 import { totalsTable } from './run-totals.js';
 import type { RunSummary } from '../run-summary.js';
 import { isRunSummary } from '../run-summary.js';
@@ -38,7 +38,7 @@ export interface KeyedRun {
 }
 
 export interface RunTable extends Pick<TotalsTable, 'overview'> {
-  save(run: RunSummary): void;
+  save(runs: readonly RunSummary[]): void;
   /** Updates the facets of a stored run after its corruption is stored or removed. */
   refresh(id: string): void;
   /** A run, or null if there is none. @throws {RowUnreadable} */
@@ -54,37 +54,43 @@ export interface RunTable extends Pick<TotalsTable, 'overview'> {
 }
 
 export function runTable(database: DatabaseSyncInstance, isCorrupt: (id: string) => boolean): RunTable {
-  const upsert = database.prepare(
-    `INSERT INTO runs (id, created_at, status, summary) VALUES (?, ?, ?, ?)
-     ON CONFLICT (id) DO UPDATE SET created_at = excluded.created_at, status = excluded.status,
-     summary = excluded.summary`,
-  );
-  // A separate query, because RETURNING doubles the time of a write.
-  const keyOf = database.prepare('SELECT key FROM runs WHERE id = ?');
-  const statusOf = database.prepare('SELECT status FROM runs WHERE id = ?');
+  const insert = database.prepare('INSERT INTO runs (id, created_at, status, summary) VALUES (?, ?, ?, ?)');
+  const update = database.prepare('UPDATE runs SET created_at = ?, status = ?, summary = ? WHERE key = ?');
+  const stored = database.prepare('SELECT key, status FROM runs WHERE id = ?');
   const columns = 'SELECT id, summary FROM runs';
   const byId = database.prepare(`${columns} WHERE id = ?`);
   const byKey = database.prepare(`${columns} WHERE key = ?`);
   const facets = facetTable(database);
   const search = new RunSearch(database);
   const totals = totalsTable(database);
-  /** The row of a run that counts in the totals, or null if there is none. */
-  const counted = (id: string): RunSummary | null => (hasEnded(textOf(statusOf.get(id), 'status')) ? find(id) : null);
-  const save = (run: RunSummary): void => {
-    if (hasEnded(run.status)) totals.replace(counted(run.id), run);
-    upsert.run(run.id, run.createdAt, run.status, JSON.stringify(run));
-    facets.save(Number(fieldOf(keyOf.get(run.id), 'key')), run, isCorrupt(run.id));
-  };
   const find = (id: string): RunSummary | null => {
     const row: unknown = byId.get(id);
     return row === undefined ? null : storedRun(row);
+  };
+  /** Returns the key of the run. */
+  const saveRow = (row: unknown, run: RunSummary): number => {
+    const values = [run.createdAt, run.status, JSON.stringify(run)];
+    if (row === undefined) return Number(insert.run(run.id, ...values).lastInsertRowid);
+    const key = Number(fieldOf(row, 'key'));
+    update.run(...values, key);
+    return key;
+  };
+  const save = (runs: readonly RunSummary[]): void => {
+    const ended: EndedRun[] = [];
+    for (const run of runs) {
+      const row: unknown = stored.get(run.id);
+      const before = hasEnded(textOf(row, 'status')) ? find(run.id) : null;
+      if (hasEnded(run.status)) ended.push({ before, after: run });
+      facets.save(saveRow(row, run), run, isCorrupt(run.id));
+    }
+    totals.replace(ended);
   };
   return {
     save,
     find,
     refresh(id) {
       const run = find(id);
-      if (run !== null) save(run);
+      if (run !== null) save([run]);
     },
     list: (query) => search.keys(query).map((key) => storedRun(byKey.get(key))),
     count: (filter) => search.count(filter),

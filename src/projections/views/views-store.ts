@@ -59,13 +59,13 @@ export function viewsStore(database: DatabaseSyncInstance): ViewsStore {
   const documents = documentTable(database);
   const corrupt = corruptTable(database);
   const corruptIds = new Set(corrupt.corruptRuns().map(({ runId }) => runId));
-  const { save: saveRun, refresh, ...runs } = runTable(database, (id) => corruptIds.has(id));
+  const { save: saveRuns, refresh, ...runs } = runTable(database, (id) => corruptIds.has(id));
   const { inTransaction, shown } = transactions(database);
   return {
     checkpoint: metaIn(database, 'checkpoint'),
     write(rows, position) {
       shown(() => {
-        for (const each of rows.runs) saveRun(each);
+        saveRuns(rows.runs);
         for (const each of rows.blueprints) blueprints.save(each);
         for (const each of rows.documents) documents.save(each);
         if (position !== null) saveMeta.run('checkpoint', position);
