@@ -3,7 +3,7 @@ import type { ValidateFunction } from 'ajv/dist/2020.js';
 import { expect } from 'chai';
 import { fieldOf, isRecord } from '../../src/system/untrusted.js';
 import { instantModel } from '../support/instant-model.js';
-import { mcpClient } from '../support/mcp-client.js';
+import { MCP_ACCEPT, mcpClient } from '../support/mcp-client.js';
 import type { RequestDocument } from '../support/random-requests.js';
 import { randomRequests } from '../support/random-requests.js';
 import { NO_RUN, restClient } from '../support/rest-client.js';
@@ -50,7 +50,7 @@ describe(`Random calls of the tools of MCP (SEED=${SEED})`, () => {
       while (left > 0 || !haveAllSucceeded()) {
         left -= 1;
         const { path, method, headers, body } = next();
-        const given = { Accept: 'application/json, text/event-stream', ...sendable(headers) };
+        const given = { ...MCP_ACCEPT, ...sendable(headers) };
         const response = await fetch(service.url + path, { method, headers: given, body });
         const text = await response.text();
         const told = `${String(body)}: ${response.status} ${text}`;

@@ -7,6 +7,21 @@ import { bearer } from './keys.js';
 /** The protocol with its handshake (2025), and the one without (2026). */
 export type Era = 'legacy' | 'auto';
 
+/** For a message that a test sends by hand. */
+export const MCP_ACCEPT = { Accept: 'application/json, text/event-stream' };
+
+/** The `_meta` of each message without a handshake. */
+export const MCP_MODERN = {
+  'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+  'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
+  'io.modelcontextprotocol/clientCapabilities': {},
+};
+
+/** The message that calls a tool. */
+export function toolCall(name: string, args: object) {
+  return { jsonrpc: '2.0', id: 2, method: 'tools/call', params: { name, arguments: args } };
+}
+
 export interface McpClient {
   tools(): Promise<readonly Tool[]>;
   /** The result of a call, which must succeed. */
