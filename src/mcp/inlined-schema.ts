@@ -11,6 +11,12 @@ export function inlinedSchema(schemas: SchemaRegistry, file: SchemaName): Schema
   return { ...membersOf(schemas.document(file), { schemas, file }), type: 'object' };
 }
 
+/** The same with more properties. */
+export function inlinedWith(schemas: SchemaRegistry, file: SchemaName, more: Readonly<Record<string, object>>): Schema {
+  const { properties, ...members } = inlinedSchema(schemas, file);
+  return { ...members, properties: { ...(isRecord(properties) && properties), ...more } };
+}
+
 /** The schema of `{[name]: …}`, where the value has the schema of a file. */
 export function inlinedIn(schemas: SchemaRegistry, name: string, file: SchemaName): Schema {
   const value = membersOf(schemas.document(file), { schemas, file });

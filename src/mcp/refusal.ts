@@ -9,7 +9,7 @@ const ADVICE: Readonly<Record<string, string>> = {
   'run.unknown': 'Use the run_id that start_council returned.',
   'run.not-paused': 'Call get_run to see its state.',
   'run.pause-moved':
-    'Nothing was decided. Call get_run, show the person the pause that is open now, and decide it anew.',
+    'Nothing was decided. Call get_run, show the person the pause that is open now, and ask for the decision again.',
   'run.not-approver': 'The pause stays open. Tell the person who may decide it; list_approvals shows them.',
   'run.votes-used-up': 'Tell the person: the pause accepts no more votes.',
   'run.key-reused': 'To start another run, use another idempotency_key.',

@@ -1,4 +1,5 @@
 /** A run as a tool returns it: in the form of a poll, and in words with what to do next. */
+import type { SchemaRegistry } from '../api/schemas.js';
 import type { HttpContext } from '../http/route.js';
 import { foundRun, resultOf } from '../http/routes/runs.js';
 import { isRunId } from '../http/route.js';
@@ -9,7 +10,14 @@ import { mayDecide } from '../run/pauses/approvals.js';
 import { RunUnknown } from '../run/errors.js';
 import type { RunPause, RunState } from '../run/state.js';
 import { openPauseOf } from '../run/state.js';
-import type { ToolAnswer } from './tool.js';
+import { inlinedWith } from './inlined-schema.js';
+import type { Schema, ToolAnswer } from './tool.js';
+
+/** The schema of a run as a tool returns it. */
+export function runOutput(schemas: SchemaRegistry): Schema {
+  const description = 'The argument of decide for the pause that waits. Absent if none waits.';
+  return inlinedWith(schemas, 'run-result.json', { expected_seq: { type: 'integer', description } });
+}
 
 /** A run by the id in a call. @throws {RunUnknown} */
 export async function runIn(http: HttpContext, runId: string): Promise<RunSummary> {
@@ -25,7 +33,8 @@ export async function reportOf(http: HttpContext, runId: string, caller: Caller)
   // Of the same moment as the pause in the words.
   const shown = state === null ? run : summaryOf(state);
   const texts = state !== null && pause !== null ? pauseTexts(state, pause, caller) : textsOf(shown);
-  return { texts, structured: { ...(await resultOf(http, shown)) } };
+  const expected = pause === null ? {} : { expected_seq: pause.seq };
+  return { texts, structured: { ...(await resultOf(http, shown)), ...expected } };
 }
 
 function textsOf(run: RunSummary): readonly string[] {

@@ -13,7 +13,7 @@ export type Sdk = Pick<typeof sdk, 'McpServer' | 'ProtocolError' | 'ProtocolErro
 const INSTRUCTIONS =
   'Runs councils of language models that write, criticise and improve a text. Start one with start_council, then call ' +
   'await_run until the run is completed, has failed or is paused. A pause waits for a person: show them the draft, and ' +
-  'pass on their decision with decide and the expected_seq that list_approvals shows.';
+  'pass on their decision with decide and the expected_seq of the pause.';
 
 /** A function that makes the server of one request. */
 export function serverMaker(

@@ -64,6 +64,19 @@ describe('POST /mcp with keys', () => {
     await Promise.all([starter.close(), approver.close()]);
   });
 
+  it('keeps the expected_seq of a pause that a vote leaves open', async () => {
+    const approvals = { by: ['scope:approve'], quorum: 2 };
+    const voting = { id: 'voting', name: 'Voting', nodes: [{ id: 'poet' }], approvals };
+    expect((await rest.post('/api/councils/', voting)).status).to.equal(201);
+    const started = await rest.post('/api/councils/voting/run', { input_topic: 'Sea', god_mode: true });
+    const { run_id: runId } = rest.read(started, 202, 'run-start.json');
+    const vote = { run_id: runId, expected_seq: await pausedBefore(service.context, runId, 'poet') };
+    const mcp = await mcpClient(service.url, { key: keys.get('approve') ?? '' });
+    const { structured } = await mcp.call('decide', { ...vote, action: 'approve' });
+    expect(structured).to.deep.include({ ...vote, status: 'paused' });
+    await mcp.close();
+  });
+
   it('answers 401 with a challenge without a valid key', async () => {
     for (const headers of [{}, bearer(`council_${'x'.repeat(43)}`), { Authorization: 'Basic eDp5' }]) {
       const reply = await restClient(service.url, headers).post('/mcp', LIST, MCP_ACCEPT);

@@ -119,6 +119,17 @@ for (const era of ['legacy', 'auto'] as const satisfies readonly Era[]) {
       expect(await mcp.refusal('decide', reject)).to.include('Call get_run to see its state.');
     });
 
+    it('give a program the expected_seq of a pause, and only of a pause', async () => {
+      const runId = await started({ council: 'pair', god_mode: true });
+      const paused = [await awaited(runId), await mcp.call('get_run', { run_id: runId })];
+      const { expected_seq: seq } = idAndSeq(paused[0]?.text ?? '');
+      for (const { structured } of paused)
+        expect(structured).to.deep.equal({ ...(await rest.poll(runId)), expected_seq: seq });
+      const reject = { run_id: runId, action: 'reject', expected_seq: seq };
+      for (const { structured } of [await mcp.call('decide', reject), await awaited(runId)])
+        expect(structured).not.to.have.property('expected_seq');
+    });
+
     it('tell what to do at a pause for the budget', async () => {
       const runId = await started({ council: 'pair', budget: { tokens: 10 } });
       const { text, structured } = await awaited(runId);

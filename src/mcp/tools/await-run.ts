@@ -3,8 +3,7 @@ import { tooMany } from '../../http/concurrency.js';
 import type { HttpContext } from '../../http/route.js';
 import type { RunSummary } from '../../projections/run-summary.js';
 import type { RunEvent } from '../../run/events.js';
-import { inlinedSchema } from '../inlined-schema.js';
-import { reportOf, runIn } from '../run-report.js';
+import { reportOf, runIn, runOutput } from '../run-report.js';
 import type { Tool } from '../tool.js';
 import { toolOf } from '../tool.js';
 
@@ -18,10 +17,10 @@ export function awaitRunTool(http: HttpContext): Tool {
     description:
       'Waits until a run is completed, has failed or is paused, or until timeout_s has passed, and returns its state. ' +
       'Call it again while the run is running. At a pause its text says what waits and how to decide it, and ' +
-      'list_approvals has the expected_seq that decide needs.',
+      '`expected_seq` is what decide needs.',
     scope: 'read',
     input: 'await-run-call.json',
-    output: inlinedSchema(http.schemas, 'run-result.json'),
+    output: runOutput(http.schemas),
     isReading: true,
     async call({ run_id: runId, timeout_s: timeoutS }, { caller, signal }) {
       const run = await runIn(http, runId);

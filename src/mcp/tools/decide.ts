@@ -4,7 +4,7 @@ import { checkOf } from '../../http/body.js';
 import type { HttpContext } from '../../http/route.js';
 import { decide } from '../../http/routes/god-mode.js';
 import { actingRequest } from '../acting-request.js';
-import { inlinedSchema } from '../inlined-schema.js';
+import { runOutput } from '../run-report.js';
 import type { Tool } from '../tool.js';
 import { toolOf } from '../tool.js';
 
@@ -18,13 +18,15 @@ export function decideTool(http: HttpContext): Tool {
       'waits first. The decision is recorded under the name of the key and cannot be taken back.',
     scope: 'approve',
     input: 'decide-call.json',
-    output: inlinedSchema(http.schemas, 'run-result.json'),
+    output: runOutput(http.schemas),
     isReading: false,
     async call({ run_id: runId, ...sent }, { caller, req }) {
       const request = bodyIn(sent);
       const path = `/api/councils/run/${encodeURIComponent(runId)}/approve`;
       const result = await decide(actingRequest(req, path), http, { runId, request, caller });
-      return { texts: [textOf(result)], structured: { ...result } };
+      // A vote leaves the pause open.
+      const expected = result.status === 'paused' ? { expected_seq: sent.expected_seq } : {};
+      return { texts: [textOf(result)], structured: { ...result, ...expected } };
     },
   });
 }

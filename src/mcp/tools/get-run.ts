@@ -1,7 +1,6 @@
 /** The tool get_run: a run as it is now. */
 import type { HttpContext } from '../../http/route.js';
-import { inlinedSchema } from '../inlined-schema.js';
-import { reportOf } from '../run-report.js';
+import { reportOf, runOutput } from '../run-report.js';
 import type { Tool } from '../tool.js';
 import { toolOf } from '../tool.js';
 
@@ -12,7 +11,7 @@ export function getRunTool(http: HttpContext): Tool {
       'Returns the state of a run at once: its status, its drafts so far, its result, or the pause that waits.',
     scope: 'read',
     input: 'get-run-call.json',
-    output: inlinedSchema(http.schemas, 'run-result.json'),
+    output: runOutput(http.schemas),
     isReading: true,
     call: ({ run_id: runId }, { caller }) => reportOf(http, runId, caller),
   });
