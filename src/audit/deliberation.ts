@@ -8,7 +8,6 @@ import type {
   RankingResult,
   ReviewerRanking,
 } from '../generated/schemas.js';
-import { RunCorrupt } from '../run/errors.js';
 import { membersOf } from '../run/panels/members.js';
 import type { RunEvent } from '../run/events.js';
 import { upcast } from '../run/events.js';
@@ -18,34 +17,20 @@ import type { RunState } from '../run/state.js';
 import { foldNext } from '../run/stream.js';
 import type { InheritedAnswer } from './inherited-answers.js';
 import { inheritedAnswers } from './inherited-answers.js';
-
-/** Folds a run's events in order from the first one: all of them, or the first `max`. @throws {RunCorrupt} */
-export type FoldEvents = <T>(
-  runId: string,
-  fold: (events: AsyncIterable<RunEvent>) => Promise<T>,
-  max?: number,
-) => Promise<T>;
-
-/** Most generations that are read of a fork and its parents. From earlier ones a fork's own record has only answers. */
-export const MAX_GENERATIONS = 20;
+import type { FoldEvents, Generation } from './parents.js';
+import { parentsOf } from './parents.js';
 
 /**
  * The deliberation of a run, or null if there are no events. A fork's deliberation begins with what its parent had recorded
- * before the fork point. If the parent cannot be read, it begins with the answers in the record of the fork: those of panels under way
- * at the fork point, and those that later nodes can see.
+ * before the fork point. If the parent cannot be read or is another, it begins with the answers in the record of the fork:
+ * those of panels under way at the fork point, and those that later nodes can see.
  *
  * @throws {RunCorrupt} an event of the run is invalid
  */
 export async function deliberationOf(runId: string, folded: FoldEvents): Promise<DeliberationRecord | null> {
   const own = await folded(runId, (events) => partOf(runId, events));
   if (own === null) return null;
-  const parts = [own];
-  for (let { parent } = own; parent !== null && parts.length < MAX_GENERATIONS;) {
-    const earlier = await partBefore(parent, folded);
-    if (earlier === null) break;
-    parts.unshift(earlier);
-    parent = earlier.parent;
-  }
+  const parts = [...(await parentsOf(own, folded, partOf)).toReversed(), own];
   // A panel that was under way at the fork point closes in the fork.
   const panels = parts.flatMap((part) =>
     part === own ? [...part.closed, ...part.open].toSorted(byStep) : part.closed,
@@ -60,15 +45,13 @@ export async function deliberationOf(runId: string, folded: FoldEvents): Promise
 }
 
 /** What a run's own events hold of a deliberation. */
-interface Part {
-  readonly parent: RunState['request']['parent'];
+interface Part extends Generation {
   /** Answers from before a fork. */
   readonly inherited: readonly MemberAnswer[];
   /** In the order of their steps. */
   readonly closed: readonly RecordedPanel[];
   readonly open: readonly RecordedPanel[];
   readonly analyses: readonly JudgedAnalysis[];
-  readonly headHash: string;
 }
 
 async function partOf(runId: string, events: AsyncIterable<RunEvent>): Promise<Part | null> {
@@ -89,17 +72,6 @@ async function partOf(runId: string, events: AsyncIterable<RunEvent>): Promise<P
   const open = openPanels(run).map((panel): RecordedPanel => ({ plan, panel, end: null }));
   const { parent } = run.request;
   return { parent, inherited, closed: closed.toSorted(byStep), open, analyses, headHash: run.head.hash };
-}
-
-/** The part of a parent up to the fork point, or null if it cannot be read. */
-async function partBefore({ runId, at, hash }: NonNullable<Part['parent']>, folded: FoldEvents): Promise<Part | null> {
-  try {
-    const part = await folded(runId, (events) => partOf(runId, events), at + 1);
-    return part?.headHash === hash ? part : null;
-  } catch (error) {
-    if (error instanceof RunCorrupt) return null;
-    throw error;
-  }
 }
 
 function byStep(a: RecordedPanel, b: RecordedPanel): number {

@@ -1,14 +1,13 @@
 /** The pages of documents that the draft of a run cites, resolved by what the run's tools have found. */
 import type { ToolHit } from '../generated/schemas.js';
 import { citedPages } from '../council/citations.js';
-import { RunCorrupt } from '../run/errors.js';
 import type { RunEvent } from '../run/events.js';
 import { upcast } from '../run/events.js';
 import type { RunState } from '../run/state.js';
 import { finalDraftOf } from '../run/state.js';
 import { foldNext } from '../run/stream.js';
-import type { FoldEvents } from './deliberation.js';
-import { MAX_GENERATIONS } from './deliberation.js';
+import type { FoldEvents, Generation } from './parents.js';
+import { parentsOf } from './parents.js';
 
 /** A cited page. */
 export interface CitedPage {
@@ -24,43 +23,28 @@ export interface CitedPage {
 type PassageHit = Extract<ToolHit, { document: string }>;
 
 /** What a run has found, and its draft. */
-interface Found {
-  readonly run: RunState;
+interface Found extends Generation {
+  readonly draft: string;
   readonly hits: readonly PassageHit[];
 }
 
 /**
  * The citations in the final or current draft of a run, each once, in order, or null if there are no events. A fork also has
- * what its parents had found before the fork point, as far as they can be read.
+ * what its parents had found before the fork point, as far as they can be read and are those that it continues.
  *
  * @throws {RunCorrupt} an event of the run is invalid
  */
 export async function citedPagesOf(runId: string, folded: FoldEvents): Promise<readonly CitedPage[] | null> {
   const own = await folded(runId, (events) => foundIn(runId, events));
   if (own === null) return null;
-  const cited = citedPages(finalDraftOf(own.run) ?? own.run.progress.shown.draft ?? '');
-  const hits = cited.length === 0 ? [] : [...own.hits, ...(await hitsOfParents(own.run, folded))];
+  const cited = citedPages(own.draft);
+  const parents = cited.length === 0 ? [] : await parentsOf(own, folded, foundIn);
+  const hits = [own, ...parents].flatMap((each) => each.hits);
   return cited.map(({ mark, document, page }) => {
     const found = hits.filter((hit) => hit.page === page && hit.document.startsWith(document.toLowerCase()));
     const chunks = [...new Set(found.map(({ chunk }) => chunk))].sort((one, other) => one - other);
     return { mark, document: found[0]?.document ?? null, page, chunks };
   });
-}
-
-async function hitsOfParents(run: RunState, folded: FoldEvents): Promise<readonly PassageHit[]> {
-  const hits: PassageHit[] = [];
-  let { parent } = run.request;
-  for (let generation = 1; parent !== null && generation < MAX_GENERATIONS; generation += 1) {
-    const { runId, at } = parent;
-    const earlier = await folded(runId, (events) => foundIn(runId, events), at + 1).catch((error: unknown) => {
-      if (error instanceof RunCorrupt) return null;
-      throw error;
-    });
-    if (earlier === null) break;
-    hits.push(...earlier.hits);
-    ({ parent } = earlier.run.request);
-  }
-  return hits;
 }
 
 async function foundIn(runId: string, events: AsyncIterable<RunEvent>): Promise<Found | null> {
@@ -72,5 +56,7 @@ async function foundIn(runId: string, events: AsyncIterable<RunEvent>): Promise<
     if (event.type !== 'ToolCalled') continue;
     for (const hit of event.data.hits) if ('document' in hit) hits.push(hit);
   }
-  return run === null ? null : { run, hits };
+  if (run === null) return null;
+  const { request, progress, head } = run;
+  return { parent: request.parent, headHash: head.hash, draft: finalDraftOf(run) ?? progress.shown.draft ?? '', hits };
 }
