@@ -1,4 +1,9 @@
 import { expect } from 'chai';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { PROBLEM_FORMS } from '../../src/app/doors.js';
+import { refuseUnreadable } from '../../src/http/app.js';
 import type { RawReply } from '../support/raw-exchange.js';
 import { openSocket, rawExchange, readReply } from '../support/raw-exchange.js';
 import type { RunningService } from '../support/running-service.js';
@@ -9,6 +14,15 @@ const HOST = 'Host: localhost\r\n';
 const UPGRADE = 'Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: x\r\n';
 const POST = `POST /v1/chat/completions HTTP/1.1\r\n${HOST}Content-Type: application/json\r\n`;
 
+/** Checks that a reply has OpenAI's form. */
+function expectOpenAiError({ status, head, body }: RawReply, wanted: number): void {
+  expect(status, body).to.equal(wanted);
+  const value: unknown = JSON.parse(body);
+  if (!schemaCheck('openai-error.json')(value)) expect.fail(`Not in OpenAI's form: ${body}`);
+  expect(value.error.type).to.equal('invalid_request_error');
+  expect(head).to.match(/^content-type: application\/json/im);
+}
+
 describe('An error of a request under /v1 that reaches no route', () => {
   let service: RunningService;
   before(async () => {
@@ -16,15 +30,6 @@ describe('An error of a request under /v1 that reaches no route', () => {
   });
   after(() => service.stop());
   afterEach('no fault', () => expect(service.faults).to.deep.equal([]));
-
-  /** Checks that a reply has OpenAI's form. */
-  function expectOpenAiError({ status, head, body }: RawReply, wanted: number): void {
-    expect(status, body).to.equal(wanted);
-    const value: unknown = JSON.parse(body);
-    if (!schemaCheck('openai-error.json')(value)) expect.fail(`Not in OpenAI's form: ${body}`);
-    expect(value.error.type).to.equal('invalid_request_error');
-    expect(head).to.match(/^content-type: application\/json/im);
-  }
 
   for (const [what, status, parts] of [
     ['asks for a socket', 404, [`GET /v1/responses HTTP/1.1\r\n${HOST}${UPGRADE}\r\n`]],
@@ -57,5 +62,31 @@ describe('An error of a request under /v1 that reaches no route', () => {
     ]) {
       expect(JSON.parse((await rawExchange(service.url, [request])).body), request).to.have.all.keys('detail');
     }
+  });
+});
+
+describe('A request under /v1 that does not arrive in time', () => {
+  /** The reply of a server that stops waiting when the headers are complete, or without them after some milliseconds. */
+  async function lateReply(begin: string, headersTimeout: number): Promise<RawReply> {
+    const options = { headersTimeout, requestTimeout: 0, connectionsCheckingInterval: 5 };
+    const server = createServer(options, () => (server.requestTimeout = 1)).on(
+      'clientError',
+      refuseUnreadable(PROBLEM_FORMS),
+    );
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const socket = await openSocket(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+    socket.write(begin);
+    const reply = await readReply(socket);
+    server.close();
+    return reply;
+  }
+
+  it("gets OpenAI's form if its headers are complete", async () => {
+    expectOpenAiError(await lateReply(`${POST}Content-Length: 10\r\n\r\n{`, 0), 408);
+  });
+
+  it('gets the form of the service if they are not, because its path is not read', async () => {
+    const { status, body } = await lateReply(POST, 1);
+    expect([status, JSON.parse(body)]).to.deep.equal([408, { detail: 'The request did not arrive in time' }]);
   });
 });
