@@ -204,7 +204,13 @@ describe('council keys at a running service', () => {
     expect((await ask(admin, 'list')).stdout).to.match(/^ci {3}read {3}valid until /m);
     expectOneLine(await ask(admin, 'revoke', 'ci'), 0, /Key "ci" is revoked/);
     expect(await status()).to.equal(401);
-    expect((await ask(admin, 'list')).stdout).to.match(/^ci +read +revoked [\d-]+ by ann +used /m);
+    expect((await ask(admin, 'list')).stdout).to.match(/^ci +read +revoked [\d-]+ by ann$/m);
+  });
+
+  it('lists the last use of keys only for a key with the scope audit', async () => {
+    const auditor = (await ask(admin, 'add', 'zoe', '--scopes', 'audit')).stdout.trim();
+    expect((await ask(auditor, 'list')).stdout).to.match(/^ann +admin +valid +used \S+$/m);
+    expect((await ask(admin, 'list')).stdout).to.match(/^ann +admin +valid$/m);
   });
 
   it('reports a wrong key, name or address in one line', async () => {

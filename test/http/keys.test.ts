@@ -47,6 +47,14 @@ describe('/api/keys', () => {
     expect(ann).to.deep.include({ name: 'ann', created_by: null });
   });
 
+  it('shows the last use of keys only to a key with the scope audit', async () => {
+    for (const scope of ['admin', 'audit'] as const) {
+      const own = restWith(service.url, await addKey(rest, { name: `list-by-${scope}`, scopes: [scope] }));
+      const [ann = {}] = own.read(await own.get('/api/keys'), 200, 'key-list.json');
+      expect('last_used' in ann, scope).to.equal(scope === 'audit');
+    }
+  });
+
   it('revokes a key at once, and shows the actor', async () => {
     const text = await addKey(rest, { name: 'dora', scopes: ['read'] });
     expect((await rest.send('DELETE', '/api/keys/dora')).status).to.equal(204);

@@ -143,7 +143,7 @@ async function list({ values, names }: Given, { book, print, notify, now, isTerm
     key.name,
     key.scopes.join(','),
     keyStatus(key, now),
-    `used ${key.last_used ?? 'never'}`,
+    key.last_used === undefined ? '' : `used ${key.last_used ?? 'never'}`,
   ]);
   await print(printable(aligned(rows)));
 }

@@ -32,9 +32,14 @@ function listRoute({ authenticator }: HttpContext): Route {
     access: ['admin', 'audit'],
     name: 'listKeys',
     summary: 'Lists all keys, revoked and expired ones too',
+    description: 'The day of the last use of each key needs the scope `audit`.',
     tag: 'keys',
     success: { status: 200, description: 'The keys, without their texts', schema: 'key-list.json' },
-    handle: async () => ({ status: 200, body: authenticator.keys.list().map(keyRecord) }),
+    async handle(_, { scopes }) {
+      const keys = authenticator.keys.list().map(keyRecord);
+      const body = scopes.has('audit') ? keys : keys.map(({ last_used: _lastUsed, ...key }) => key);
+      return { status: 200, body };
+    },
   };
 }
 

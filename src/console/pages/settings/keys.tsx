@@ -116,7 +116,7 @@ function KeyRow({ shown: key, onRevoked }: { readonly shown: Key; readonly onRev
         <Ago at={createdAt} />
         {creator !== null && ` by ${creator}`}
       </td>
-      <td class="small">{lastUsed ?? 'never'}</td>
+      <td class="small">{lastUsed === undefined ? 'needs the scope audit' : (lastUsed ?? 'never')}</td>
       <td class="small">
         <Expiry shown={key} />
       </td>
