@@ -1,13 +1,9 @@
 import { expect } from 'chai';
 import type { ResponseObject, RunFacts } from '../../src/generated/schemas.js';
 import { openEventStream } from '../support/event-stream-client.js';
-import type { FakeOpenAi } from '../support/fake-openai.js';
-import { councilOf, fakeOpenAi, isCritique, says } from '../support/fake-openai.js';
+import { councilOf, isCritique, says } from '../support/fake-openai.js';
 import { restClient } from '../support/rest-client.js';
-import type { ServiceProcess } from '../support/service-process.js';
-import { startServiceProcess } from '../support/service-process.js';
-import type { TempDir } from '../support/temp-dir.js';
-import { tempDir } from '../support/temp-dir.js';
+import { restartedService } from '../support/restarted-service.js';
 import { onEmbeddedLog } from '../support/test-event-store.js';
 
 /** A final draft of three pieces. */
@@ -15,27 +11,8 @@ const FINAL = 'x'.repeat(600);
 
 onEmbeddedLog(() =>
   describe('A response whose service is killed', () => {
-    let server: FakeOpenAi;
-    let dir: TempDir;
-    let service: ServiceProcess | null = null;
+    const restarted = restartedService();
 
-    beforeEach(async () => {
-      [server, dir] = [await fakeOpenAi(), tempDir()];
-    });
-    afterEach(async () => {
-      await service?.stop();
-      await server.stop();
-      dir.remove();
-    });
-
-    const start = async (): Promise<ServiceProcess> =>
-      (service = await startServiceProcess(dir.path, {
-        environment: { OPENAI_API_KEY: 'sk-x', OPENAI_BASE_URL: server.url, OPENAI_MODEL: 'gpt-5.4' },
-      }));
-    const kill = async ({ child, stop }: ServiceProcess): Promise<void> => {
-      child.kill('SIGKILL');
-      await stop();
-    };
     const readResponse = async (url: string, id: string): Promise<ResponseObject> => {
       const rest = restClient(url);
       return rest.read(await rest.get(`/v1/responses/${id}`), 200, 'response-object.json');
@@ -46,7 +23,7 @@ onEmbeddedLog(() =>
     /** Calls with these numbers hang. The others are answered: agents write the final draft. */
     function hangAt(...hanging: readonly number[]): void {
       const council = councilOf([9]);
-      server.answerBy((call, index) => {
+      restarted.server.answerBy((call, index) => {
         if (hanging.includes(index)) return () => undefined;
         return isCritique(call.body) ? council(call, index) : says(FINAL);
       });
@@ -54,7 +31,8 @@ onEmbeddedLog(() =>
 
     it('completes with the same id, resumed after a sequence number, with one call repeated', async () => {
       hangAt(2);
-      const before = await start();
+      const { server } = restarted;
+      const before = await restarted.start();
       const rest = restClient(before.url);
       const created = await rest.post('/v1/responses', { model: 'council', input: 'Oaks', background: true });
       const { id, status } = rest.read(created, 200, 'response-object.json');
@@ -63,11 +41,11 @@ onEmbeddedLog(() =>
       await stream.until(({ event }) => event === 'response.in_progress');
       await server.until(() => server.calls.length === 3);
       expect((await readResponse(before.url, id)).status).to.equal('in_progress');
-      await kill(before);
+      await restarted.kill(before);
       expect(await stream.over).to.equal('cut');
       expect(numbersOf(stream.events)).to.deep.equal([0, 1]);
 
-      const { url } = await start();
+      const { url } = await restarted.start();
       const resumed = openEventStream(url, `/v1/responses/${id}?stream=true&starting_after=1`);
       await resumed.until(({ event }) => event === 'response.completed');
       expect(await resumed.over).to.equal('ended');
@@ -98,7 +76,8 @@ onEmbeddedLog(() =>
 
     it('goes on after the crash, also if its request was in the foreground', async () => {
       hangAt(2);
-      const before = await start();
+      const { server } = restarted;
+      const before = await restarted.start();
       const body = JSON.stringify({ model: 'council', input: 'Oaks' });
       const sent = { method: 'POST', headers: { 'Content-Type': 'application/json', 'Idempotency-Key': 'oaks' }, body };
       const cut = fetch(`${before.url}/v1/responses`, sent).then(
@@ -106,9 +85,9 @@ onEmbeddedLog(() =>
         () => 'cut',
       );
       await server.until(() => server.calls.length === 3);
-      await kill(before);
+      await restarted.kill(before);
       expect(await cut).to.equal('cut');
-      const { url } = await start();
+      const { url } = await restarted.start();
       const reply = await fetch(`${url}/v1/responses`, sent);
       expect(await reply.json()).to.include({ status: 'completed' });
       expect(server.calls).to.have.lengthOf(4);
@@ -116,7 +95,8 @@ onEmbeddedLog(() =>
 
     it('breaks off at a stop of the service, and goes on after the next start', async () => {
       hangAt(2, 3);
-      const before = await start();
+      const { server } = restarted;
+      const before = await restarted.start();
       const rest = restClient(before.url);
       const created = await rest.post('/v1/responses', { model: 'council', input: 'Oaks', background: true });
       const { id } = rest.read(created, 200, 'response-object.json');
@@ -132,7 +112,7 @@ onEmbeddedLog(() =>
       await before.stop();
       expect(await stream.over).to.equal('cut');
       expect(await waiting).to.be.oneOf([503, 'cut']);
-      const { url } = await start();
+      const { url } = await restarted.start();
       const resumed = openEventStream(url, `/v1/responses/${id}?stream=true`);
       await resumed.until(({ event }) => event === 'response.completed');
       const chat = await fetch(`${url}/v1/chat/completions`, sent);

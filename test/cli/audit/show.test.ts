@@ -1,35 +1,21 @@
 import { expect } from 'chai';
-import { join } from 'node:path';
 import { eventLine } from '../../../src/cli/terminal/event-line.js';
 import { deliberationText } from '../../../src/cli/terminal/deliberation-text.js';
 import type { RunEvent } from '../../../src/run/events.js';
 import type { DeliberationRecord } from '../../../src/generated/schemas.js';
-import type { CouncilBench } from '../../support/council-command.js';
 import { councilBench } from '../../support/council-command.js';
-import type { RestClient } from '../../support/rest-client.js';
-import { isOver, restClient } from '../../support/rest-client.js';
-import type { RunningService } from '../../support/running-service.js';
+import { councilService } from '../../support/council-service.js';
+import { isOver } from '../../support/rest-client.js';
 import { startService } from '../../support/running-service.js';
 
 const plain = (_: string, text: string): string => text;
 const MODEL = 'openai/oak';
 
 describe('council show', () => {
-  let bench: CouncilBench;
-  let service: RunningService;
-  let rest: RestClient;
-
-  before(async () => {
-    bench = councilBench();
-    service = await startService({ dataDir: join(bench.path, 'service'), eventStore: null });
-    rest = restClient(service.url);
-  });
-  after(async () => {
-    await service.stop();
-    await bench.clear();
-  });
+  const council = councilService();
 
   it('shows the deliberation of a run, the same at a service and in the folder of the stopped one', async () => {
+    const { bench, rest, service } = council;
     const members = ['ash', 'elm', 'fir'].map((id) => ({ id, label: `The ${id}` }));
     const nodes = [
       { id: 'panel', type: 'panel', members },
@@ -47,8 +33,8 @@ describe('council show', () => {
     const { run_id: runId } = rest.read(started, 202, 'run-start.json');
     await rest.until(runId, isOver);
     const record = (await rest.get(`/api/runs/${runId}/deliberation`)).text;
-    const shown = await bench.council(['show', runId, '--url', service.url]);
-    const json = await bench.council(['show', runId, '--json', '--url', service.url]);
+    const shown = await council.ask('show', runId);
+    const json = await council.ask('show', runId, '--json');
     expect(JSON.parse(json.stdout)).to.deep.equal(JSON.parse(record));
     expect(shown.stderr).to.equal('');
     const { stdout } = shown;
