@@ -2,12 +2,14 @@
 import { render } from 'preact';
 import { App } from './shell/app.js';
 import { focusHeadings, scrollBackTo } from './shell/arrival.js';
+import { untilAnswer } from './shell/council.js';
 import { followApprovals } from './shell/notifications.js';
 import { startRouter } from './shell/router.js';
 import { findSession } from './shell/session.js';
 import { followTheme } from './shell/settings.js';
 import { startTitle } from './shell/title.js';
 import { sendBeforeLeaving } from './shell/undo.js';
+import { waitForService } from './ui/chunks.js';
 import { setServiceClock, startClock } from './ui/time.js';
 
 const root = document.getElementById('app');
@@ -22,6 +24,7 @@ void fetch('/api/health').then(
   () => undefined,
 );
 followApprovals();
+waitForService(untilAnswer);
 sendBeforeLeaving();
 render(<App />, root);
 void findSession();

@@ -157,7 +157,7 @@ function later(place: string, load: () => Promise<ComponentType>): Page {
     Shown() {
       const { state, reload } = useChunk(page);
       const { value: loaded } = state;
-      if (loaded.status === 'loading') return <LoadingPage />;
+      if (loaded.status === 'loading') return <LoadingPage place={place} />;
       if (loaded.status === 'ready') return <loaded.value />;
       return (
         <main id="page">
@@ -169,10 +169,11 @@ function later(place: string, load: () => Promise<ComponentType>): Page {
   };
 }
 
-function LoadingPage() {
+/** @param place the name of the page, shown while the service is away and the page cannot load */
+function LoadingPage({ place = 'Loading' }: { readonly place?: string }) {
   return (
     <main id="page">
-      <h1 class="unseen">Loading</h1>
+      <h1 class={isServiceDown.value ? undefined : 'unseen'}>{place}</h1>
       <Loading what="the page" />
     </main>
   );

@@ -3,6 +3,7 @@ import type { About, Overview, PriceList, Readiness } from '../../generated/sche
 import { Approvals } from '../../client/approvals.js';
 import { Blueprints } from '../../client/blueprints.js';
 import { Documents } from '../../client/documents.js';
+import { UnreachableError } from '../../client/errors.js';
 import type { FeedOptions } from '../../client/feed.js';
 import { feedStream } from '../../client/feed.js';
 import { openApi, pathOf } from '../../client/http.js';
@@ -55,6 +56,21 @@ export const council = {
 
 /** For the count in the navigation, the inbox and notifications. */
 export const pendingApprovals = new PendingApprovals(council.approvals, (ms, act) => window.setTimeout(act, ms));
+
+/** Resolves when the service answers: with whether it was away until then. */
+export async function untilAnswer(): Promise<boolean> {
+  const before = outages;
+  const wasAway = isServiceDown.peek();
+  for (;;) {
+    try {
+      await api.json({ path: pathOf('health') });
+      isServiceDown.value = false;
+      return wasAway || outages > before;
+    } catch (error) {
+      if (!(error instanceof UnreachableError)) return false;
+    }
+  }
+}
 
 /** Polls until the service answers. */
 function watchForReturn(since: number): void {

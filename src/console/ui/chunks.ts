@@ -10,12 +10,24 @@ export const markdown = chunk(() => import('../record/markdown.js'));
 /** The graph layout; loads with the first graph. */
 export const graphLayout = chunk(() => import('../record/graph-layout.js'));
 
+/**
+ * Resolves when the service answers: with whether it was away until then. A shared file sets none, because it contains
+ * all modules.
+ */
+type UntilAnswer = () => Promise<boolean>;
+let untilAnswer: UntilAnswer = async () => false;
+
+/** Sets how modules that did not load wait for the service. */
+export function waitForService(wait: UntilAnswer): void {
+  untilAnswer = wait;
+}
+
 export interface Chunk<T> {
   readonly state: ReadonlySignal<Loaded<T>>;
   load(): void;
 }
 
-/** A module that loads once, when a component first needs it. */
+/** A module that loads once, when a component first needs it; if the service is away, when it is back. */
 export function chunk<T>(load: () => Promise<T>): Chunk<T> {
   const state = signal<Loaded<T>>({ status: 'loading' });
   let isAsked = false;
@@ -24,19 +36,27 @@ export function chunk<T>(load: () => Promise<T>): Chunk<T> {
     load() {
       if (isAsked) return;
       isAsked = true;
-      load().then(
-        (value) => (state.value = { status: 'ready', value }),
-        () =>
-          (state.value = {
-            status: 'failed',
-            error: new Error('A part of this page could not load. Reload the page.'),
-          }),
-      );
+      void whenAnswered(load).then((loaded) => (state.value = loaded));
     },
   };
 }
 
-/** Loads a chunk. Browsers remember that a module failed, so only a page reload tries again. */
+async function whenAnswered<T>(load: () => Promise<T>): Promise<Loaded<T>> {
+  let hasBeenAway = false;
+  for (;;) {
+    try {
+      return { status: 'ready', value: await load() };
+    } catch {
+      if (!(await untilAnswer())) break;
+      hasBeenAway = true;
+    }
+  }
+  // The service is back with other modules, or this browser remembers that the module failed.
+  if (hasBeenAway) window.location.reload();
+  return { status: 'failed', error: new Error('A part of this page could not load. Reload the page.') };
+}
+
+/** Loads a chunk. Some browsers remember that a module failed, so only a page reload tries again. */
 export function useChunk<T>({ state, load }: Chunk<T>): Resource<T> {
   useEffect(load, []);
   return { state, reload: () => window.location.reload() };
