@@ -252,6 +252,26 @@ describeInBrowser('The result of a run', (browser) => {
     expect(await page.getByRole('link', { name: 'Older run' }).count()).to.equal(0);
   });
 
+  it('links the runs beside it in the list from which it was opened, also after a reload', async () => {
+    // The harbour started between the two runs of the built-in council, and has fewer drafts.
+    const page = await browser.open(`${service.url}/console/?blueprint_id=council`);
+    await page.getByRole('link', { name: 'An older one' }).click();
+    await page.getByRole('link', { name: 'Newer run' }).click();
+    await page.getByRole('heading', { level: 1, name: 'A newer one' }).waitFor();
+    await page.reload();
+    await page.getByRole('link', { name: 'Older run' }).click();
+    await page.getByRole('heading', { level: 1, name: 'An older one' }).waitFor();
+    expect(await page.getByRole('link', { name: 'Older run' }).count()).to.equal(0);
+    await page.goto(`${service.url}/console/?sort=iterations`);
+    await page.getByRole('link', { name: 'The harbour' }).click();
+    await page.getByRole('link', { name: 'Next run' }).click();
+    await page.getByRole('heading', { level: 1, name: 'An older one' }).waitFor();
+    await page.getByRole('link', { name: 'Next run' }).click();
+    await page.getByRole('heading', { level: 1, name: 'A newer one' }).waitFor();
+    await page.getByRole('link', { name: 'Previous run' }).waitFor();
+    expect(await page.getByRole('link', { name: 'Next run' }).count()).to.equal(0);
+  });
+
   it('begins within the first screen of a phone, where the timeline scrolls and a turn fits the graph again', async () => {
     const page = await open('', { width: 360, height: 740 });
     const text = page.getByRole('heading', { level: 3, name: 'A plan for the harbour' });

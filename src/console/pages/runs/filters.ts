@@ -39,6 +39,8 @@ export const FILTERS = [
 /** The value of `blueprint_id` for the built-in council. */
 export const BUILT_IN = 'council';
 
+const LISTED: readonly string[] = [...FILTERS, 'sort'];
+
 export type FilterName = (typeof FILTERS)[number] | 'sort';
 
 /** The filters in a query, without invalid values. */
@@ -69,6 +71,12 @@ export function filtersIn(query: URLSearchParams): ListedRuns {
     parent: text('parent'),
     sort: sort !== undefined && isSort(sort) ? sort : undefined,
   };
+}
+
+/** The filters and the order of a query, as a query. */
+export function listIn(query: URLSearchParams): string {
+  const kept = [...query].filter(([name, value]) => LISTED.includes(name) && value !== '');
+  return new URLSearchParams(kept).toString();
 }
 
 /** Whether a filter is set. */

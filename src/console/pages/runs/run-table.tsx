@@ -11,6 +11,7 @@ import { Badge, Status } from '../../ui/controls.js';
 import { Loading } from '../../ui/states.js';
 import { Ago, Since } from '../../ui/time.js';
 import { usePageWindow } from '../../ui/windowed.js';
+import { listIn } from './filters.js';
 import type { RunList } from './run-list.js';
 import type { RunRow } from './run-row.js';
 import { isOver, usageTexts } from './run-row.js';
@@ -172,7 +173,7 @@ function Line({ row, index, names, hasActors, chosen }: LineProps) {
         </label>
       </td>
       <td role="cell" class="topic">
-        <a class="clip" href={pageUrl(['runs', id])} title={topic}>
+        <a class="clip" href={pageUrl(['runs', id], { list: listIn(query.value) })} title={topic}>
           {words}
         </a>
         {run.isTrial && <Badge flat>Test</Badge>}
