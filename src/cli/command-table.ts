@@ -87,8 +87,28 @@ export const COMMANDS: readonly CommandRow[] = [
     load: async () => (await import('./commands/traces.js')).traces,
   },
   {
-    ...{ name: 'overview', words: '--url URL [--from DAY] …', does: 'shows figures of many runs', ...RECORD },
+    ...{ name: 'next', words: 'RUN --url URL', does: 'shows the next calls of a paused run', ...RECORD },
+    load: async () => (await import('./commands/next.js')).next,
+  },
+  {
+    ...{ name: 'sources', words: 'RUN --url URL', does: 'shows the pages that a draft cites', ...RECORD },
+    load: async () => (await import('./commands/sources.js')).sources,
+  },
+  {
+    ...{ name: 'runs', words: '--url URL [filters] …', does: 'lists or exports the runs of a service', ...RECORD },
+    load: async () => (await import('./commands/runs.js')).runs,
+  },
+  {
+    ...{ name: 'overview', words: '--url URL …', does: 'shows figures of many runs', ...RECORD },
     load: async () => (await import('./commands/overview.js')).overview,
+  },
+  {
+    ...{ name: 'estimate', words: '--url URL …', does: 'shows what runs of a council use', ...RECORD },
+    load: async () => (await import('./commands/estimate.js')).estimate,
+  },
+  {
+    ...{ name: 'about', words: '--url URL', does: 'shows version, log and default model', ...RECORD },
+    load: async () => (await import('./commands/about.js')).about,
   },
   {
     ...{ name: 'keys', words: 'add|list|revoke …', does: 'adds, lists and revokes API keys', ...RECORD },

@@ -10,7 +10,7 @@ import type {
   RunRequest,
   RunStart,
 } from '../generated/schemas.js';
-import type { Api, CallOptions } from './http.js';
+import type { Api, CallOptions, OpenAnswer } from './http.js';
 import { bytesOf, pathOf } from './http.js';
 import type { Pages } from './pages.js';
 import { pagesOf } from './pages.js';
@@ -142,9 +142,23 @@ export class Runs {
   }
 
   /** The runs with these ids, or all that pass the filters, as the bytes of a file. Sent once. */
-  async export({ format, ids, ...filters }: ExportOptions = {}): Promise<Uint8Array> {
+  async export(options: ExportOptions = {}): Promise<Uint8Array> {
+    return await bytesOf(await this.#openExport(options));
+  }
+
+  /** The same in chunks, for any number of runs. */
+  async *exportChunks(options: ExportOptions = {}): AsyncGenerator<Uint8Array, void> {
+    const answer = await this.#openExport(options);
+    try {
+      yield* answer.chunks;
+    } finally {
+      answer.close();
+    }
+  }
+
+  #openExport({ format, ids, ...filters }: ExportOptions): Promise<OpenAnswer> {
     const query = { format, ids, ...queryOf(filters) };
-    return await bytesOf(await this.#api.open({ path: pathOf('runs', 'export'), query, signal: filters.signal }));
+    return this.#api.open({ path: pathOf('runs', 'export'), query, signal: filters.signal });
   }
 
   /** What the last completed runs of a saved council, or of the built-in one, have used. */

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { readFileSync } from 'node:fs';
+import { COMMANDS } from '../../src/cli/command-table.js';
 import type { CouncilBench } from '../support/council-command.js';
 import { councilBench } from '../support/council-command.js';
 
@@ -57,6 +58,8 @@ describe('council run with wrong words or settings', () => {
       const { code, stdout, stderr } = await ended(...words);
       expect([code, stderr]).to.deep.equal([0, '']);
       expect(stdout).to.match(/^ {2}council serve +starts the service$/m);
+      for (const { name, does } of COMMANDS)
+        expect(stdout).to.match(new RegExp(`^ {2}council ${name} .*  ${does}$`, 'm'));
     }
     for (const name of ['serve', 'migrate']) {
       const { code, stdout } = await ended(name, '--help');

@@ -4,11 +4,11 @@ import type { Key } from '../../generated/schemas.js';
 import { AppendOutcomeUnknown } from '../../eventlog/errors.js';
 import { SCOPES } from '../../keys/caller.js';
 import { expiryIn, scopesOf } from '../../keys/key-request.js';
-import { elementAt } from '../../system/element.js';
 import { nodeSystem } from '../../system/system.js';
 import type { KeyBook } from '../records/key-book.js';
 import { isOutcomeUnknown } from '../service-faults.js';
 import { OutputFailed, ReaderGone, printable, printableJson } from '../terminal/printer.js';
+import { tableText } from '../terminal/table.js';
 import type { CommandProcess, Output, Words } from './command.js';
 import { HELP, execute, serviceUrl } from './command.js';
 import { EXIT, OutcomeUnknown, UsageFault } from './exit-codes.js';
@@ -145,7 +145,7 @@ async function list({ values, names }: Given, { book, print, notify, now, isTerm
     keyStatus(key, now),
     key.last_used === undefined ? '' : `used ${key.last_used ?? 'never'}`,
   ]);
-  await print(printable(aligned(rows)));
+  await print(printable(tableText(rows)));
 }
 
 function keyStatus(key: Key, now: string): string {
@@ -157,12 +157,4 @@ function keyStatus(key: Key, now: string): string {
 
 function day(timestamp: string): string {
   return timestamp.slice(0, 10);
-}
-
-/** Lines with aligned columns. */
-function aligned(rows: readonly (readonly string[])[]): string {
-  const widthOf = (column: number): number => Math.max(...rows.map((row) => elementAt(row, column).length));
-  const widths = elementAt(rows, 0).map((_, column) => widthOf(column));
-  const lines = rows.map((row) => row.map((cell, column) => cell.padEnd(elementAt(widths, column))).join('  '));
-  return lines.map((line) => `${line.trimEnd()}\n`).join('');
 }

@@ -7,6 +7,7 @@ import type { ModelCatalog } from '../../models/providers.js';
 import { modelCatalog } from '../../models/providers.js';
 import { nodeSystem } from '../../system/system.js';
 import { inOneLine } from '../terminal/printer.js';
+import { tableText } from '../terminal/table.js';
 import type { CommandProcess } from './command.js';
 import { HELP, execute } from './command.js';
 import { EXIT } from './exit-codes.js';
@@ -37,7 +38,7 @@ export function prices(words: readonly string[], here: CommandProcess): Promise<
     const rows = new Map(listed.map(({ word, full, fault }) => [fault === null ? full : word, fault]));
     const lines = [TITLES, ...[...rows].map(([model, fault]) => rowOf(model, fault, table))];
     const head = `US dollars per million tokens, default provider ${catalog.names[0] ?? ''}, pricesHash ${table.hash}`;
-    await print(`${head}\n${aligned(lines)}`);
+    await print(`${head}\n${tableText(lines)}`);
     const isPriced = asked.every(({ full, fault }) => fault === null && table.priceOf(full) !== null);
     return isPriced ? EXIT.done : EXIT.failed;
   });
@@ -69,11 +70,4 @@ function rowOf(model: string, fault: string | null, table: PriceTable): readonly
   const { input, output, cacheRead, cacheWrite } = price;
   const amounts = [input, output, cacheRead ?? input, cacheWrite ?? input].map((price) => String(perMillion(price)));
   return [model, ...amounts, table.originOf(model) ?? ''].map(inOneLine);
-}
-
-/** Columns two spaces apart. */
-function aligned(rows: readonly (readonly string[])[]): string {
-  const widths = TITLES.map((_, at) => Math.max(...rows.map((row) => row[at]?.length ?? 0)));
-  const lineOf = (row: readonly string[]): string => row.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join('  ');
-  return rows.map((row) => `${lineOf(row).trimEnd()}\n`).join('');
 }

@@ -1,5 +1,5 @@
 /** The records of a running service, read with its client. */
-import type { ForkPlan, ForkRequest, FoldedRun, Run } from '../../client/client.js';
+import type { CouncilClient, ForkPlan, ForkRequest, FoldedRun, Run } from '../../client/client.js';
 import { CouncilError as ServiceError, InvalidError, UnexpectedAnswerError } from '../../client/errors.js';
 import { readExport } from '../../audit/export.js';
 import { RunCorrupt, RunUnknown } from '../../run/errors.js';
@@ -32,13 +32,11 @@ export interface ServiceRecords extends RunRecords {
 export function serviceRecords(url: string, options: ServiceRecordsOptions): ServiceRecords {
   const { signal } = options;
   const council = serviceClient(url, options);
-  const runAt = (runId: string): Run => {
-    assertPathPart(runId);
-    return council.run(runId);
-  };
+  const ofRun = <T>(runId: string, read: (run: Run) => Promise<T>): Promise<T> => readOfRun(council, runId, read);
 
   async function* exported(runId: string): AsyncGenerator<Uint8Array> {
-    yield* withRunUnknown(runId, runAt(runId).export({ signal }));
+    assertPathPart(runId);
+    yield* withRunUnknown(runId, council.run(runId).export({ signal }));
   }
   async function* lines(runId: string): AsyncGenerator<string> {
     try {
@@ -49,7 +47,7 @@ export function serviceRecords(url: string, options: ServiceRecordsOptions): Ser
     }
   }
   const state = async (runId: string, at: number | null): Promise<FoldedRun> =>
-    await orRunUnknown(runId, runAt(runId).state({ signal, ...(at !== null && { at }) }));
+    await ofRun(runId, (run) => run.state({ signal, ...(at !== null && { at }) }));
   const seqOf = async (runId: string, hash: string): Promise<number | null> => {
     for await (const event of readExport(runId, lines(runId))) if (event.hash === hash) return event.seq;
     return null;
@@ -73,19 +71,19 @@ export function serviceRecords(url: string, options: ServiceRecordsOptions): Ser
         throw last < at ? new EventUnknown({ runId, at, last }) : error;
       }
     },
-    deliberation: async (runId) => await orRunUnknown(runId, runAt(runId).deliberation({ signal })),
+    deliberation: (runId) => ofRun(runId, (run) => run.deliberation({ signal })),
     async verify(runId, head) {
-      const found = await orRunUnknown(runId, runAt(runId).verify({ signal }));
+      const found = await ofRun(runId, (run) => run.verify({ signal }));
       const { events, head_hash: headHash, first_difference: firstDifference } = found;
       const headSeq = head === null || head === headHash || !found.valid ? null : await seqOf(runId, head);
       // The service compares the record with its stored view, so it finds missing events at the end.
       return verificationResult({ runId, events, headHash, firstDifference, isComplete: true, headSeq }, head);
     },
     async fork(runId, request) {
-      const { started } = await orRunUnknown(runId, runAt(runId).fork(request, { signal }));
+      const { started } = await ofRun(runId, (run) => run.fork(request, { signal }));
       return present(started, 'answer to the fork');
     },
-    planFork: (runId, request) => orRunUnknown(runId, runAt(runId).fork(request, { dryRun: true, signal })),
+    planFork: (runId, request) => ofRun(runId, (run) => run.fork(request, { dryRun: true, signal })),
     close: () => undefined,
   };
 }
@@ -95,16 +93,17 @@ function assertPathPart(runId: string): void {
   if (/^\.{0,2}$/.test(runId)) throw new RunUnknown({ runId });
 }
 
-/** Turns the answer for an unknown run into RunUnknown. */
-async function orRunUnknown<T>(runId: string, answer: Promise<T>): Promise<T> {
+/** Reads a run at a service. @throws {RunUnknown} */
+export async function readOfRun<T>(council: CouncilClient, runId: string, read: (run: Run) => Promise<T>): Promise<T> {
+  assertPathPart(runId);
   try {
-    return await answer;
+    return await read(council.run(runId));
   } catch (error) {
     throw meaning(error, runId);
   }
 }
 
-/** The same for a stream. */
+/** Turns the answer for an unknown run into RunUnknown. */
 async function* withRunUnknown<T>(runId: string, items: AsyncIterable<T>): AsyncGenerator<T> {
   try {
     yield* items;

@@ -1,6 +1,7 @@
 /** Tokens and costs in words, as all commands print them. What is not known is not 0. */
 import { costText, unpricedModels } from '../../run/cost-text.js';
 import type { UsageTotals } from '../../run/effort.js';
+import type { OverviewUsage, RunUsage } from '../../generated/schemas.js';
 
 /** What calls have used; null is not reported. */
 export interface Used {
@@ -37,5 +38,29 @@ export function usedOf(totals: UsageTotals): Used {
     calls,
     unmeteredCalls: calls - toldCalls,
     unpriced: unpricedModels(byModel),
+  };
+}
+
+/** The usage that a service returns: of a run, or of many. */
+interface ReturnedUsage extends Pick<
+  OverviewUsage,
+  'input_tokens' | 'output_tokens' | 'cost_usd' | 'calls' | 'unmetered_calls'
+> {
+  readonly by_model?: RunUsage['by_model'];
+}
+
+/** The same as a service returns it. */
+export function usedIn({ by_model: byModel = [], ...usage }: ReturnedUsage): Used {
+  return {
+    inputTokens: usage.input_tokens,
+    outputTokens: usage.output_tokens,
+    costUsd: usage.cost_usd,
+    calls: usage.calls,
+    unmeteredCalls: usage.unmetered_calls,
+    unpriced: unpricedModels(
+      byModel.map(({ model, input_tokens: inputTokens, output_tokens: outputTokens, cost_usd: costUsd }) => {
+        return { model, inputTokens, outputTokens, costUsd };
+      }),
+    ),
   };
 }

@@ -1,0 +1,71 @@
+/** Commands that show one answer of a running service: a command declares its read and its text, and all else is here. */
+import type { CouncilClient, Run } from '../../client/client.js';
+import { readCouncilKey } from '../../config.js';
+import { nodeSystem } from '../../system/system.js';
+import { fieldOf } from '../../system/untrusted.js';
+import type { Styler } from '../terminal/printer.js';
+import type { Command, CommandProcess, Options, Words } from './command.js';
+import { UsageFault } from './exit-codes.js';
+import { JSON_OPTION, RECORD_OPTIONS, onRecord, runsIn, show } from './record-command.js';
+
+/** Options of each of these commands. */
+export const SERVICE_OPTIONS = { ...RECORD_OPTIONS, ...JSON_OPTION } as const;
+
+/** The end of their usages. */
+export const AT_SERVICE = `  --json       print the answer of the service as JSON
+  --url URL    the service, for example http://127.0.0.1:8000
+  --help       show this text
+
+Exit code: 0 done, 1 failed, 2 wrong usage or a refusal, 3 no service at URL, 4 no such run, 130 after Ctrl-C.`;
+
+/** The words of a call, and the signal that aborts it. */
+export interface ReadCall<O extends Options> {
+  readonly values: Words<O>['values'];
+  readonly signal: AbortSignal;
+}
+
+interface Shown<O extends Options, T extends object> {
+  readonly usage: string;
+  /** With SERVICE_OPTIONS. */
+  readonly options: O;
+  /** The answer for a person. */
+  readonly textOf: (found: T, style: Styler) => string;
+}
+
+export interface ServiceRead<O extends Options, T extends object> extends Shown<O, T> {
+  readonly read: (council: CouncilClient, call: ReadCall<O>) => Promise<T>;
+}
+
+export interface RunRead<O extends Options, T extends object> extends Shown<O, T> {
+  readonly read: (run: Run, call: ReadCall<O>) => Promise<T>;
+}
+
+/** A command without words, such as `council about`. */
+export function serviceRead<const O extends Options, T extends object>(read: ServiceRead<O, T>): Command {
+  return (words, here) =>
+    onRecord(words, here, read, async ({ values, positionals }, deps) => {
+      if (positionals.length > 0) throw new UsageFault('Too many words: none accepted');
+      const council = await clientAt(deps.url, here);
+      const found = await read.read(council, { values, signal: here.signal });
+      return await show(fieldOf(values, 'json') === true ? found : read.textOf(found, deps.style), deps);
+    });
+}
+
+/** A command whose word is the id of a run, such as `council next`. */
+export function runRead<const O extends Options, T extends object>(read: RunRead<O, T>): Command {
+  return (words, here) =>
+    onRecord(words, here, read, async ({ values, positionals }, deps) => {
+      const [runId] = runsIn(positionals);
+      const council = await clientAt(deps.url, here);
+      const { readOfRun } = await import('../records/service-records.js');
+      const found = await readOfRun(council, runId, (run) => read.read(run, { values, signal: here.signal }));
+      return await show(fieldOf(values, 'json') === true ? found : read.textOf(found, deps.style), deps);
+    });
+}
+
+/** @throws {UsageFault} without an address */
+export async function clientAt(url: string | null, { env }: Pick<CommandProcess, 'env'>): Promise<CouncilClient> {
+  if (url === null) throw new UsageFault('--url is missing');
+  const { serviceClient } = await import('../service-client.js');
+  return serviceClient(url, { key: readCouncilKey(env), system: nodeSystem() });
+}
