@@ -16,6 +16,8 @@ import { DocumentCorrupt } from '../documents/errors.js';
 import { documentIdOf } from '../documents/events.js';
 import { RunCorrupt } from '../run/errors.js';
 import { runIdOf } from '../run/events.js';
+import { WebhookCorrupt } from '../webhooks/errors.js';
+import { isOfWebhooks } from '../webhooks/events.js';
 
 export interface OpenedRecord {
   readonly log: EventLog;
@@ -85,7 +87,7 @@ function placeOf(
 
 /**
  * Wraps a log. If a call meets a corrupt part of the file, it throws the error of the one record that the call was
- * about: a run, document or blueprint. The service continues to serve the others.
+ * about: a run, document, blueprint or webhook. The service continues to serve the others.
  */
 function withRecordErrors(log: EventLog): EventLog {
   return {
@@ -128,5 +130,6 @@ function recordFault(error: unknown, { stream, seq }: Place): unknown {
   if (runId !== null) return new RunCorrupt({ runId, seq, reason }, { cause: error });
   if (documentId !== null) return new DocumentCorrupt({ documentId, seq, reason }, { cause: error });
   if (blueprintId !== null) return new BlueprintCorrupt({ blueprintId, seq, reason }, { cause: error });
+  if (isOfWebhooks(stream)) return new WebhookCorrupt({ stream, seq, reason }, { cause: error });
   return error;
 }

@@ -3,6 +3,7 @@ import type { EventValidators } from '../generated/recorded-events.js';
 import { deliveryEvents, webhookEvents, webhookListEvents } from '../generated/recorded-events.js';
 import type { DeliveryFacts, WebhookFacts, WebhookListFacts } from '../generated/schemas.js';
 import type { EventLog, Position, RecordedEvent } from '../eventlog/port.js';
+import { categoryOf } from '../eventlog/port.js';
 import { whyInvalid } from '../eventsourcing/event-data.js';
 import type { ExportedEvent, SealedEvent } from '../eventsourcing/hash-chain.js';
 import { exportedOf, readVerified } from '../eventsourcing/hash-chain.js';
@@ -39,6 +40,11 @@ export function webhookIdOf(stream: string): string | null {
 /** The stream of a webhook's deliveries. */
 export function deliveryStream(webhookId: string): string {
   return `delivery-${webhookId}`;
+}
+
+/** Whether a stream is the list of webhooks, or of a webhook or its deliveries. */
+export function isOfWebhooks(stream: string): boolean {
+  return ['webhook', 'delivery'].includes(categoryOf(stream));
 }
 
 /** The webhook whose deliveries a stream records, or null for another stream. */
@@ -84,6 +90,7 @@ function readerOf<Facts>(validators: EventValidators<Facts>): PlacedReader<Place
   };
 }
 
-function corruption(stream: string, seq: number, cause: unknown): WebhookCorrupt {
+/** The error for an event of a stream of webhooks that cannot be read. */
+export function corruption(stream: string, seq: number, cause: unknown): WebhookCorrupt {
   return new WebhookCorrupt({ stream, seq, reason: reasonOf(cause) }, { cause });
 }

@@ -13,8 +13,8 @@ import { WEBHOOK_LIST_STREAM, deliveryStream, webhookStream } from './events.js'
 import type { Resolve } from './post.js';
 import type { DeliveryIds } from './retry-delivery.js';
 import { AddressRefused, acceptedAddresses } from './post.js';
-import type { Webhook } from './state.js';
-import type { Registration, WebhookStore } from './store.js';
+import type { Registration, Webhook } from './state.js';
+import type { WebhookStore } from './store.js';
 
 /** Delivered unless a registration names others: what a human or a program waits for. */
 const DEFAULT_TYPES = ['RunPaused', 'RunCompleted', 'RunFailed'];

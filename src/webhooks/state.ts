@@ -1,10 +1,19 @@
 /** A webhook, folded from its stream. */
-import type { Position } from '../eventlog/port.js';
+import type { EventLog, Position } from '../eventlog/port.js';
 import type { StreamHead } from '../eventsourcing/handle-command.js';
+import type { System } from '../system/system.js';
 import type { Placed, WebhookFact } from './events.js';
+import { webhookEventReader, webhookStream } from './events.js';
 
 /** How long the secret before a rotation also signs, in milliseconds. */
 const OLD_SECRET_MS = 24 * 3_600_000;
+
+/** What a caller registers. */
+export interface Registration {
+  readonly url: string;
+  readonly types: readonly string[];
+  readonly blueprintId: string | null;
+}
 
 export interface Webhook {
   readonly id: string;
@@ -54,6 +63,19 @@ function changesBy({ secret }: Webhook, event: Change): Partial<Webhook> {
     default:
       return event satisfies never;
   }
+}
+
+/** The webhook after what follows a state in its stream, or null if it has no events. @throws {WebhookCorrupt | LogUnavailable} */
+export async function readWebhookOn(
+  { log, system }: { readonly log: Pick<EventLog, 'readStream'>; readonly system: Pick<System, 'sha256'> },
+  webhookId: string,
+  before: Webhook | null,
+): Promise<Webhook | null> {
+  let webhook = before;
+  const range = { sha256: system.sha256, from: (before?.head.seq ?? -1) + 1 };
+  for await (const event of webhookEventReader.read(log, webhookStream(webhookId), range))
+    webhook = evolveWebhook(webhook, event, webhookId);
+  return webhook;
 }
 
 /** Whether a webhook delivers an event of a type of the runs of a blueprint. A deleted webhook delivers none. */

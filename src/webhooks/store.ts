@@ -3,7 +3,6 @@
  * Every change is appended at the exact revision that it was decided on.
  */
 import type { EventLog, RecordedEvent } from '../eventlog/port.js';
-import type { StreamHead } from '../eventsourcing/handle-command.js';
 import { appendFacts, handleCommand } from '../eventsourcing/handle-command.js';
 import { retryWhileUnavailable } from '../eventsourcing/append-with-retry.js';
 import { KeyedSequencer } from '../system/async/sequencer.js';
@@ -12,10 +11,11 @@ import type { System } from '../system/system.js';
 import { ServiceStopping } from '../errors.js';
 import { TooManyWebhooks, WebhookCorrupt, WebhookUnknown, WebhooksContended } from './errors.js';
 import type { WebhookFact, WebhookListFact } from './events.js';
-import { WEBHOOK_LIST_STREAM, webhookEventReader, webhookIdOf, webhookListReader, webhookStream } from './events.js';
+import { WEBHOOK_LIST_STREAM, webhookIdOf, webhookStream } from './events.js';
+import { WebhookList } from './list.js';
 import { secretOf } from './signature.js';
-import type { Webhook } from './state.js';
-import { evolveWebhook } from './state.js';
+import type { Registration, Webhook } from './state.js';
+import { evolveWebhook, readWebhookOn } from './state.js';
 
 /** Largest number of webhooks of a log. */
 const MAX_WEBHOOKS = 1_000;
@@ -28,21 +28,17 @@ export interface WebhookStoreDeps {
   readonly log: EventLog;
   readonly system: System;
   readonly instanceId: string;
+  /** Called for what no caller can be told: a corrupt record, or a read in the background that failed. */
   readonly onFault: (error: unknown) => void;
-}
-
-/** What a caller registers. */
-export interface Registration {
-  readonly url: string;
-  readonly types: readonly string[];
-  readonly blueprintId: string | null;
 }
 
 export class WebhookStore {
   readonly #deps: WebhookStoreDeps;
   /** By id, without deleted ones. */
   readonly #webhooks = new Map<string, Webhook>();
-  #listHead: StreamHead | null = null;
+  /** Those whose record cannot be read. */
+  readonly #corrupt = new Map<string, WebhookCorrupt>();
+  readonly #list: WebhookList;
   /** Tasks on one stream run one after the other, so that they do not conflict with each other. */
   readonly #tasksOf = new KeyedSequencer();
   readonly #tasks = new TaskTracker();
@@ -51,6 +47,7 @@ export class WebhookStore {
 
   constructor(deps: WebhookStoreDeps) {
     this.#deps = deps;
+    this.#list = new WebhookList(deps);
   }
 
   /** Calls back after each change. */
@@ -58,15 +55,19 @@ export class WebhookStore {
     this.#onChange = callback;
   }
 
-  /** Reads all webhooks; waits while the log is unavailable. @throws {WebhookCorrupt} the list cannot be read */
+  /** Reads all webhooks that can be read; waits while the log is unavailable. */
   load(): Promise<void> {
-    const { system } = this.#deps;
+    const { system, onFault } = this.#deps;
     const { signal } = this.#tasks;
-    this.#loaded = this.#tasks.track(retryWhileUnavailable(() => this.#readList(), { system, signal }));
+    const reading = retryWhileUnavailable(() => this.#readList(), { system, signal }).catch((error: unknown) => {
+      if (!(error instanceof WebhookCorrupt)) throw error;
+      onFault(error);
+    });
+    this.#loaded = this.#tasks.track(reading);
     return this.#loaded;
   }
 
-  /** All webhooks, the oldest first. @throws {WebhookCorrupt} the list cannot be read */
+  /** All webhooks that can be read, the oldest first. */
   async list(): Promise<readonly Webhook[]> {
     await this.#loaded;
     return this.all();
@@ -77,12 +78,17 @@ export class WebhookStore {
     return [...this.#webhooks.values()].sort((one, other) => (one.registeredAt < other.registeredAt ? -1 : 1));
   }
 
+  /** Number of webhooks whose record cannot be read. */
+  get corrupt(): number {
+    return this.#corrupt.size;
+  }
+
   /** The webhook as this instance knows it, or null if it knows none. */
   known(webhookId: string): Webhook | null {
     return this.#webhooks.get(webhookId) ?? null;
   }
 
-  /** The webhook; reads the log for one that another instance may have just registered. @throws {WebhookUnknown} */
+  /** The webhook; reads the log for one that another instance may have just registered. @throws {WebhookUnknown | WebhookCorrupt} */
   async find(webhookId: string): Promise<Webhook> {
     await this.#loaded;
     if (!this.#webhooks.has(webhookId)) await this.#readList();
@@ -131,7 +137,7 @@ export class WebhookStore {
     if (metadata['instanceId'] === this.#deps.instanceId) return;
     const webhookId = webhookIdOf(stream);
     if (webhookId === null) {
-      if (revision > (this.#listHead?.seq ?? -1)) this.#inBackground(() => this.#readList());
+      if (revision > this.#list.seq) this.#inBackground(() => this.#readList());
     } else if ((this.#webhooks.get(webhookId)?.head.seq ?? revision) < revision)
       this.#inBackground(() => this.#readWebhook(webhookId));
   }
@@ -143,7 +149,7 @@ export class WebhookStore {
 
   #present(webhookId: string): Webhook {
     const webhook = this.#webhooks.get(webhookId);
-    if (webhook === undefined) throw new WebhookUnknown({ webhookId });
+    if (webhook === undefined) throw this.#corrupt.get(webhookId) ?? new WebhookUnknown({ webhookId });
     return webhook;
   }
 
@@ -177,11 +183,7 @@ export class WebhookStore {
     await this.#inTurn(WEBHOOK_LIST_STREAM, {
       read: () => this.#readListOn(),
       decide,
-      append: async (fact) => {
-        const after = { stream: WEBHOOK_LIST_STREAM, subject: 'all', head: this.#listHead, facts: [fact] };
-        const { recorded } = await appendFacts(this.#deps, after, this.#tasks.signal);
-        this.#listHead = recorded.at(-1) ?? this.#listHead;
-      },
+      append: (fact) => this.#list.append(fact, this.#tasks.signal),
     });
   }
 
@@ -198,11 +200,10 @@ export class WebhookStore {
   ): Promise<Webhook> {
     const after = { stream: webhookStream(id), subject: id, head: webhook?.head ?? null, facts: [fact] };
     const { recorded, position } = await appendFacts(this.#deps, after, this.#tasks.signal);
-    for (const event of recorded) {
-      const next = evolveWebhook(webhook, { ...event, position }, id);
-      if (next !== null) return next;
-    }
-    throw new WebhookUnknown({ webhookId: id });
+    const placed = recorded.map((event) => ({ ...event, position }));
+    const next = placed.reduce<Webhook | null>((state, event) => evolveWebhook(state, event, id), webhook);
+    if (next === null) throw new WebhookUnknown({ webhookId: id });
+    return next;
   }
 
   /** Replaces the known state of a webhook. */
@@ -217,42 +218,28 @@ export class WebhookStore {
     return this.#tasksOf.run(WEBHOOK_LIST_STREAM, () => this.#readListOn());
   }
 
-  /** Reads what is new in the list, and the webhooks that it names. One whose record is corrupt is not shown. */
+  /** Reads what is new in the list, and the webhooks that it names. @throws {WebhookCorrupt} a page of the log is corrupt */
   async #readListOn(): Promise<void> {
-    const { log, system } = this.#deps;
-    const added = new Set<string>();
-    let head = this.#listHead;
-    const range = { sha256: system.sha256, from: (head?.seq ?? -1) + 1 };
-    for await (const { type, data, ...event } of webhookListReader.read(log, WEBHOOK_LIST_STREAM, range)) {
-      head = event;
-      if (type === 'WebhookListed') added.add(data.webhookId);
-      else added.delete(data.webhookId);
-    }
-    const ids = [...added];
-    for (let from = 0; from < ids.length; from += READ_AT_ONCE) {
-      await Promise.all(ids.slice(from, from + READ_AT_ONCE).map((id) => this.#readListed(id)));
-    }
-    this.#listHead = head;
+    await this.#list.readOn(async (ids) => {
+      for (let from = 0; from < ids.length; from += READ_AT_ONCE)
+        await Promise.all(ids.slice(from, from + READ_AT_ONCE).map((id) => this.#readListed(id)));
+    });
   }
 
+  /** A webhook whose record is corrupt is not shown. */
   async #readListed(webhookId: string): Promise<void> {
     try {
       await this.#readWebhook(webhookId);
     } catch (error) {
       if (!(error instanceof WebhookCorrupt)) throw error;
+      this.#corrupt.set(webhookId, error);
       this.#deps.onFault(error);
     }
   }
 
-  /** Reads what is new in the webhook's stream. */
+  /** Reads what is new in the webhook's stream. @throws {WebhookCorrupt} */
   async #readWebhook(webhookId: string): Promise<void> {
-    const { log, system } = this.#deps;
-    const before = this.known(webhookId);
-    let webhook = before;
-    const range = { sha256: system.sha256, from: (before?.head.seq ?? -1) + 1 };
-    for await (const event of webhookEventReader.read(log, webhookStream(webhookId), range))
-      webhook = evolveWebhook(webhook, event, webhookId);
-    if (webhook !== null && webhook !== before && (this.known(webhookId)?.head.seq ?? -1) < webhook.head.seq)
-      this.#adopt(webhook);
+    const webhook = await readWebhookOn(this.#deps, webhookId, this.known(webhookId));
+    if (webhook !== null && (this.known(webhookId)?.head.seq ?? -1) < webhook.head.seq) this.#adopt(webhook);
   }
 }

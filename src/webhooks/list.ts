@@ -1,0 +1,76 @@
+/**
+ * The list of all webhooks of a log, so that a start need not search the log for their streams. The list only names them:
+ * the stream of each says whether it is registered or deleted.
+ */
+import type { RecordedEvent } from '../eventlog/port.js';
+import { BROKEN_LINK, GENESIS_HASH, isLinked } from '../eventsourcing/hash-chain.js';
+import type { AppendDeps, StreamHead } from '../eventsourcing/handle-command.js';
+import { appendFacts, headAt } from '../eventsourcing/handle-command.js';
+import { WebhookCorrupt } from './errors.js';
+import type { WebhookListFact } from './events.js';
+import { WEBHOOK_LIST_STREAM, corruption, webhookListReader } from './events.js';
+
+export interface WebhookListDeps extends AppendDeps {
+  /** Called for each corrupt record. */
+  readonly onFault: (error: unknown) => void;
+}
+
+export class WebhookList {
+  readonly #deps: WebhookListDeps;
+  #head: StreamHead | null = null;
+
+  constructor(deps: WebhookListDeps) {
+    this.#deps = deps;
+  }
+
+  /** Revision of the last known event, or -1 if there is none. */
+  get seq(): number {
+    return this.#head?.seq ?? -1;
+  }
+
+  /**
+   * Reads what is new. A corrupt record costs the webhook that it names; the list continues after it.
+   *
+   * @param onListed receives the webhooks that are named; if it rejects, the next call reads the same events again
+   * @throws {WebhookCorrupt} a page of the log is corrupt, after the webhooks before it were received
+   */
+  async readOn(onListed: (webhookIds: readonly string[]) => Promise<void>): Promise<void> {
+    const { log } = this.#deps;
+    const listed = new Set<string>();
+    let head = this.#head;
+    let unread: WebhookCorrupt | null = null;
+    try {
+      for await (const recorded of log.readStream(WEBHOOK_LIST_STREAM, { from: this.seq + 1 })) {
+        this.#fold(recorded, head, listed);
+        head = headAt(recorded);
+      }
+    } catch (error) {
+      if (!(error instanceof WebhookCorrupt)) throw error;
+      unread = error;
+    }
+    await onListed([...listed]);
+    this.#head = head;
+    if (unread !== null) throw unread;
+  }
+
+  /** Appends an event after the last known one. @throws {RevisionConflict} there is a newer one */
+  async append(fact: WebhookListFact, signal: AbortSignal): Promise<void> {
+    const after = { stream: WEBHOOK_LIST_STREAM, subject: 'all', head: this.#head, facts: [fact] };
+    const { recorded } = await appendFacts(this.#deps, after, signal);
+    this.#head = recorded.at(-1) ?? this.#head;
+  }
+
+  #fold(recorded: RecordedEvent, before: StreamHead | null, listed: Set<string>): void {
+    try {
+      const { type, data } = webhookListReader.eventOf(recorded);
+      const follows = isLinked(before?.hash ?? GENESIS_HASH, recorded, this.#deps.system.sha256);
+      // A record whose hash is wrong removes no webhook, and a webhook that it adds has a verified stream of its own.
+      if (type === 'WebhookListed') listed.add(data.webhookId);
+      else if (follows) listed.delete(data.webhookId);
+      if (!follows) throw corruption(WEBHOOK_LIST_STREAM, recorded.revision, new Error(BROKEN_LINK));
+    } catch (error) {
+      if (!(error instanceof WebhookCorrupt)) throw error;
+      this.#deps.onFault(error);
+    }
+  }
+}
