@@ -7,11 +7,13 @@ import type { Door } from '../http/route.js';
 import { hostNameOf, isLoopbackName } from '../system/host-name.js';
 import { fieldOf } from '../system/untrusted.js';
 import { readDeliveries } from '../webhooks/deliveries.js';
+import type { WebhookFigures } from '../webhooks/dispatcher.js';
 import { Dispatcher } from '../webhooks/dispatcher.js';
 import { Messages } from '../webhooks/message.js';
 import type { Resolve } from '../webhooks/post.js';
 import { httpPost } from '../webhooks/post.js';
 import { isPublicAddress } from '../webhooks/public-address.js';
+import { Reports } from '../webhooks/reports.js';
 import { webhookDoor } from '../webhooks/routes.js';
 import { WebhookStore } from '../webhooks/store.js';
 import type { Context } from './context.js';
@@ -19,6 +21,7 @@ import type { ContextDeps } from './context-deps.js';
 
 export interface Webhooks {
   readonly door: Door;
+  figures(): WebhookFigures;
   stop(): Promise<void>;
 }
 
@@ -57,11 +60,12 @@ export function startWebhooks(
 ): Webhooks {
   const { log, instanceId, corruptRuns, members } = context;
   const { resolveHost: resolve = resolver() } = overrides;
-  const onFault = (err: unknown): void => logger.error({ err }, 'webhook: its record cannot be read');
+  const reports = new Reports(logger);
+  const onFault = (err: unknown): void => reports.failed('read', err);
   const store = new WebhookStore({ log, system, instanceId, onFault });
   const accepts = webhookAllowPrivate ? () => true : isPublicAddress;
   const dispatcher = new Dispatcher({
-    ...{ log, system, instanceId, store, corruptRuns, members, logger, accepts },
+    ...{ log, system, instanceId, store, corruptRuns, members, reports, accepts },
     messages: new Messages({ log, corruptRuns }),
     post: httpPost({ resolve, after: system.after }),
     hmac: (key, text) => createHmac('sha256', key).update(text).digest('base64'),
@@ -76,6 +80,7 @@ export function startWebhooks(
       deliveriesOf: (webhookId) => readDeliveries(log, webhookId),
       retry: (ids, actor) => dispatcher.retry(ids, actor),
     }),
+    figures: () => dispatcher.figures(),
     async stop() {
       isStopped = true;
       await Promise.all([dispatcher.stop(), store.stop()]);

@@ -18,7 +18,7 @@ export interface RunEventRef {
 }
 
 export interface Deliveries {
-  /** The instance that delivers, or null if none has claimed the webhook yet. */
+  /** The instance that delivers, or null if none has claimed the webhook yet, or the last one has released it. */
   readonly owner: string | null;
   /** The last event of a run that was considered, or null if there was none since the registration. */
   readonly through: RunEventRef | null;
@@ -64,6 +64,8 @@ export function afterFact(state: Deliveries, { type, data }: DeliveryFact): Deli
       return { ...state, ...data };
     case 'DeliveriesChanged':
       return data.changed.reduce(withDelivery, { ...state, through: data.through });
+    case 'DeliveriesReleased':
+      return { ...state, owner: null };
     case 'DeliveryRetried': {
       const found = deliveryIn(state, data.deliveryId);
       if (found === undefined) return state;

@@ -29,14 +29,29 @@ export class DeliveryRecord {
   }
 
   /** Appends a change after what other instances have appended. One call at a time. @throws {DeliveriesTaken} */
-  async append(changed: DeliveryFact, signal: AbortSignal): Promise<void> {
+  append(changed: DeliveryFact, signal: AbortSignal): Promise<void> {
     const { instanceId } = this.#deps;
+    return this.#append(() => {
+      const { sinceClaim } = this.#state;
+      return sinceClaim < CLAIM_EVERY ? changed : claimedBy(instanceId, afterFact(this.#state, changed));
+    }, signal);
+  }
+
+  /** Lets any instance claim the webhook. @throws {DeliveriesTaken} */
+  release(signal: AbortSignal): Promise<void> {
+    return this.#append(() => ({ type: 'DeliveriesReleased', data: {} }), signal);
+  }
+
+  /** Reads what other instances have appended. @throws {DeliveriesTaken} */
+  async readOn(): Promise<void> {
+    this.#state = await readDeliveriesOn(this.#deps.log, this.#webhookId, this.#state);
+    if (this.#state.owner !== this.#deps.instanceId) throw new DeliveriesTaken();
+  }
+
+  async #append(decide: () => DeliveryFact, signal: AbortSignal): Promise<void> {
     await handleCommand({
       read: async (conflict) => (conflict === null ? undefined : await this.readOn()),
-      decide: () => {
-        const { sinceClaim } = this.#state;
-        return sinceClaim < CLAIM_EVERY ? changed : claimedBy(instanceId, afterFact(this.#state, changed));
-      },
+      decide,
       append: async (fact) => {
         const stream = deliveryStream(this.#webhookId);
         const after = { stream, subject: this.#webhookId, head: this.#state.head, facts: [fact] };
@@ -44,11 +59,5 @@ export class DeliveryRecord {
         for (const event of recorded) this.#state = evolveDeliveries(this.#state, { ...event, position });
       },
     });
-  }
-
-  /** Reads what other instances have appended. @throws {DeliveriesTaken} */
-  async readOn(): Promise<void> {
-    this.#state = await readDeliveriesOn(this.#deps.log, this.#webhookId, this.#state);
-    if (this.#state.owner !== this.#deps.instanceId) throw new DeliveriesTaken();
   }
 }

@@ -1,27 +1,24 @@
 /**
- * Decides which webhooks this instance delivers: it claims those that no live instance delivers, in the stream of their
- * deliveries.
+ * Delivers the webhooks that this instance owns: an outbox for each, which the intake gives the events of runs. Checks every
+ * second which webhooks it should claim, and which it should no longer deliver.
  */
 import type { EventLog, RecordedEvent } from '../eventlog/port.js';
 import { categoryOf } from '../eventlog/port.js';
-import { LogClosed, LogUnavailable, RevisionConflict } from '../eventlog/errors.js';
 import type { RunState } from '../run/state.js';
-import { semaphore } from '../system/async/semaphore.js';
-import { settledWithin } from '../system/async/deadline.js';
 import { TaskTracker } from '../system/async/task-tracker.js';
-import type { Logger } from '../system/logger.js';
 import type { System } from '../system/system.js';
-import type { AttemptDeps } from './attempt.js';
+import type { AttemptDeps, Attempted } from './attempt.js';
 import { attempt } from './attempt.js';
-import { Intake } from './intake.js';
 import type { Claimed } from './claim.js';
-import { claimDeliveries } from './claim.js';
 import type { Delivery } from './deliveries.js';
-import { WebhookCorrupt } from './errors.js';
-import { deliveringWebhookOf, deliveryEventReader } from './events.js';
+import { deliveringWebhookOf } from './events.js';
+import { Intake } from './intake.js';
 import type { Messages } from './message.js';
 import { Outbox } from './outbox.js';
+import type { OwnershipDeps } from './ownership.js';
+import { Ownership } from './ownership.js';
 import { Pace } from './pace.js';
+import type { Reports } from './reports.js';
 import { retryDelivery } from './retry-delivery.js';
 import type { DeliveryIds } from './retry-delivery.js';
 import type { Webhook } from './state.js';
@@ -29,13 +26,8 @@ import type { WebhookStore } from './store.js';
 
 /** Time between two checks for webhooks that no instance delivers, in milliseconds. */
 const CHECK_MS = 1_000;
-/** Claims at once. */
-const MAX_CLAIMS = 16;
 /** Attempts at once beyond the first of each webhook. */
 const MAX_PLACES = 128;
-/** How long a stop waits for attempts in progress, in milliseconds. */
-const STOP_MS = 2_000;
-
 export interface DispatcherDeps extends Omit<AttemptDeps, 'messages' | 'system'> {
   readonly log: EventLog;
   readonly system: System;
@@ -43,14 +35,23 @@ export interface DispatcherDeps extends Omit<AttemptDeps, 'messages' | 'system'>
   readonly store: WebhookStore;
   readonly messages: Messages;
   readonly corruptRuns: { has(runId: string): boolean };
-  /** How this instance sees the others. Without others, every other owner is a process that has ended. */
-  readonly members: {
-    isSuspect(instanceId: string): boolean;
-    isInTurn(webhookId: string): boolean;
+  readonly members: OwnershipDeps['members'] & {
     /** Whether this instance may have been replaced. */
     isFenced(): boolean;
   };
-  readonly logger: Logger;
+  readonly reports: Reports;
+}
+
+/** What this instance does for webhooks. */
+export interface WebhookFigures {
+  /** Attempts that have ended, by result. */
+  readonly attempts: { readonly delivered: number; readonly retried: number; readonly failed: number };
+  /** Webhooks of the log, by state. */
+  readonly webhooks: { readonly active: number; readonly disabled: number; readonly corrupt: number };
+  /** Deliveries that wait in memory. */
+  readonly waiting: number;
+  /** First attempt of the delivery that has waited longest since then, ISO 8601, or null if none waits. */
+  readonly waitingSince: string | null;
 }
 
 export class Dispatcher {
@@ -58,13 +59,9 @@ export class Dispatcher {
   readonly #deps: DispatcherDeps;
   /** By webhook, those that this instance delivers. */
   readonly #outboxes = new Map<string, Outbox>();
-  /** Last known owner of each webhook, if it has one. */
-  readonly #owners = new Map<string, string>();
-  readonly #claiming = new Set<string>();
-  /** Webhooks whose deliveries cannot be read. */
-  readonly #corrupt = new Set<string>();
-  readonly #claims = semaphore(MAX_CLAIMS);
+  readonly #ownership: Ownership;
   readonly #tasks = new TaskTracker();
+  readonly #attempts = { delivered: 0, retried: 0, failed: 0 };
   #freePlaces = MAX_PLACES;
   #isCheckDue = false;
   readonly #intake: Intake;
@@ -73,12 +70,9 @@ export class Dispatcher {
 
   constructor(deps: DispatcherDeps) {
     this.#deps = deps;
+    this.#ownership = new Ownership(deps);
     this.#pace = new Pace(deps.system);
-    this.#intake = new Intake({
-      ...deps,
-      outboxes: () => this.#outboxes.values(),
-      onFault: (error) => this.#report(null, error),
-    });
+    this.#intake = new Intake({ ...deps, outboxes: () => this.#outboxes.values() });
     deps.store.onChange(() => this.#checkSoon());
   }
 
@@ -91,9 +85,18 @@ export class Dispatcher {
     this.#cancelCheck = system.after(CHECK_MS, () => this.start());
   }
 
-  /** Number of webhooks that this instance delivers. */
-  get owned(): number {
-    return this.#outboxes.size;
+  figures(): WebhookFigures {
+    const all = this.#deps.store.all();
+    const disabled = all.filter(({ isDisabled }) => isDisabled).length;
+    const corrupt = this.#deps.store.corrupt + this.#ownership.corrupt;
+    const waiting = [...this.#outboxes.values()].flatMap(({ backlog }) => backlog.waiting);
+    const since = waiting.flatMap(({ firstAttemptAt }) => firstAttemptAt ?? []);
+    return {
+      attempts: { ...this.#attempts },
+      webhooks: { active: all.length - disabled - this.#ownership.corrupt, disabled, corrupt },
+      waiting: waiting.length,
+      waitingSince: since.length === 0 ? null : since.reduce((one, other) => (one < other ? one : other)),
+    };
   }
 
   /** See `retryDelivery`. */
@@ -115,23 +118,28 @@ export class Dispatcher {
     this.#intake.onRunFolded(event, run);
   }
 
-  /** Waits shortly for attempts in progress, abandons the rest, and waits for the records in flight. */
+  /** Releases the webhooks, see `Outbox.release`. */
   async stop(): Promise<void> {
-    const { system } = this.#deps;
     this.#cancelCheck();
     this.#pace.stop();
     const ended = Promise.all([this.#tasks.end(), this.#intake.stop()]);
+    await this.#releaseAll();
+    await ended;
+    // Those whose claim was in progress.
+    await this.#releaseAll();
+  }
+
+  async #releaseAll(): Promise<void> {
     const outboxes = [...this.#outboxes.values()];
-    await settledWithin(Promise.all(outboxes.map((each) => each.finish())), { system, maxMs: STOP_MS });
-    await Promise.all([ended, ...outboxes.map((each) => each.stop())]);
+    this.#outboxes.clear();
+    await Promise.all(outboxes.map((each) => each.release()));
   }
 
   #onDelivery(event: RecordedEvent): void {
     const webhookId = deliveringWebhookOf(event.stream);
-    if (webhookId === null || event.metadata['instanceId'] === this.#deps.instanceId) return;
-    const owner = ownerIn(event);
-    if (owner !== null) this.#owners.set(webhookId, owner);
-    this.#outboxes.get(webhookId)?.onAppended();
+    if (webhookId === null) return;
+    if (this.#ownership.onRecorded(webhookId, event)) this.#checkSoon();
+    if (event.metadata['instanceId'] !== this.#deps.instanceId) this.#outboxes.get(webhookId)?.onAppended();
   }
 
   /** Checks once for all changes of this turn of the event loop. */
@@ -150,10 +158,11 @@ export class Dispatcher {
     for (const [webhookId, outbox] of this.#outboxes) {
       if (isFenced || !isActive(store.known(webhookId))) this.#drop(outbox);
     }
-    for (const webhookId of this.#owners.keys()) if (store.known(webhookId) === null) this.#owners.delete(webhookId);
+    this.#ownership.forget((webhookId) => store.known(webhookId) !== null);
     if (isFenced) return;
     for (const webhook of store.all()) {
-      if (isActive(webhook) && this.#mayClaim(webhook.id)) void this.#tasks.track(this.#claim(webhook));
+      if (!isActive(webhook) || this.#outboxes.has(webhook.id) || !this.#ownership.mayClaim(webhook.id)) continue;
+      void this.#tasks.track(this.#claim(webhook));
     }
   }
 
@@ -162,70 +171,49 @@ export class Dispatcher {
     void outbox.stop();
   }
 
-  #mayClaim(webhookId: string): boolean {
-    const { members } = this.#deps;
-    if (this.#outboxes.has(webhookId) || this.#claiming.has(webhookId) || this.#corrupt.has(webhookId)) return false;
-    const owner = this.#owners.get(webhookId);
-    return (owner === undefined || this.#isFree(owner)) && members.isInTurn(webhookId);
-  }
-
-  #isFree(owner: string): boolean {
-    const { members, instanceId } = this.#deps;
-    return owner === instanceId || members.isSuspect(owner);
-  }
-
   async #claim(webhook: Webhook): Promise<void> {
-    this.#claiming.add(webhook.id);
-    try {
-      await this.#claims.run(() => this.#claimNow(webhook));
-    } catch (error) {
-      if (error instanceof WebhookCorrupt) this.#corrupt.add(webhook.id);
-      this.#report(webhook.id, error);
-    } finally {
-      this.#claiming.delete(webhook.id);
-    }
+    const claimed = await this.#ownership.claim(webhook, this.#tasks.signal);
+    if (claimed === null || !isActive(this.#deps.store.known(webhook.id))) return;
+    const outbox = this.#outboxFor(webhook, claimed);
+    this.#outboxes.set(webhook.id, outbox);
+    // If this instance stops, it releases the webhook next.
+    if (this.#tasks.isEnding) return;
+    outbox.pump();
     this.#intake.wake();
   }
 
-  async #claimNow(webhook: Webhook): Promise<void> {
-    const { id } = webhook;
-    const { signal } = this.#tasks;
-    if (signal.aborted) return;
-    const claimed = await claimDeliveries(webhook, {
-      deps: this.#deps,
-      isFree: (owner) => this.#isFree(owner),
-      signal,
-    });
-    this.#owners.set(id, 'owner' in claimed ? claimed.owner : this.#deps.instanceId);
-    if ('owner' in claimed || this.#tasks.isEnding || !isActive(this.#deps.store.known(id))) return;
-    const outbox = this.#outboxFor(webhook, claimed);
-    this.#outboxes.set(id, outbox);
-    outbox.pump();
-  }
-
   #outboxFor({ id }: Webhook, { state, place }: Claimed): Outbox {
-    const { log, system, instanceId, store, members } = this.#deps;
+    const { log, system, instanceId, store, members, reports } = this.#deps;
     const outbox = new Outbox(id, {
       state,
       place,
       deps: {
         ...{ log, system, instanceId, maySend: () => !members.isFenced() },
         mayStart: (callBack) => this.#pace.take(callBack),
-        attempt: (delivery, signal) => {
-          const webhook = store.known(id);
-          if (webhook === null) return Promise.reject(new Error(`Webhook "${id}" is deleted`));
-          return attempt(webhook, delivery, { deps: this.#deps, signal });
-        },
+        attempt: (delivery, signal) => this.#attempt(id, delivery, signal),
         places: { take: () => this.#takePlace(), free: () => void (this.#freePlaces += 1) },
         onGone: (deliveryId) => this.#disable(id, deliveryId),
         onRoom: () => this.#intake.wake(),
         onEnd: (error) => {
           if (this.#outboxes.get(id) === outbox) this.#outboxes.delete(id);
-          if (error !== null && isActive(store.known(id))) this.#report(id, error);
+          const webhook = store.known(id);
+          if (error !== null && isActive(webhook)) reports.failed('deliver', error, webhook);
         },
       },
     });
     return outbox;
+  }
+
+  async #attempt(webhookId: string, before: Delivery, signal: AbortSignal): Promise<Attempted> {
+    const { store, reports } = this.#deps;
+    const webhook = store.known(webhookId);
+    if (webhook === null) throw new Error(`Webhook "${webhookId}" is deleted`);
+    const attempted = await attempt(webhook, before, { deps: this.#deps, signal });
+    const { status } = attempted.delivery;
+    this.#attempts[status === 'waiting' ? 'retried' : status] += 1;
+    if (status === 'failed' && !attempted.isGone) reports.givenUp(webhook, attempted.delivery);
+    reports.succeeded('deliver', webhook);
+    return attempted;
   }
 
   #takePlace(): boolean {
@@ -235,32 +223,15 @@ export class Dispatcher {
   }
 
   #disable(webhookId: string, deliveryId: string): void {
-    const { store, logger } = this.#deps;
-    logger.error({ webhookId }, 'webhook: disabled, because its receiver answered 410');
-    void this.#tasks
-      .track(store.disable(webhookId, deliveryId))
-      .catch((error: unknown) => this.#report(webhookId, error));
-  }
-
-  /** Reports no outage of the log, because the log has lines of its own for that. */
-  #report(webhookId: string | null, err: unknown): void {
-    const isExpected = [RevisionConflict, LogUnavailable, LogClosed].some((expected) => err instanceof expected);
-    if (this.#tasks.isEnding || isExpected) return;
-    const what = err instanceof WebhookCorrupt ? 'its deliveries are corrupt' : 'failed; trying again';
-    this.#deps.logger.error({ ...(webhookId !== null && { webhookId }), err }, `webhook: ${what}`);
+    const { store, reports } = this.#deps;
+    const webhook = store.known(webhookId);
+    if (webhook === null) return;
+    reports.gone(webhook);
+    const disabling = store.disable(webhookId, deliveryId);
+    void this.#tasks.track(disabling).catch((error: unknown) => reports.failed('disable', error, webhook));
   }
 }
 
 function isActive(webhook: Webhook | null): webhook is Webhook {
   return webhook !== null && !webhook.isDisabled;
-}
-
-/** The new owner in an event of a stream of deliveries, or null if it claims nothing or cannot be read. */
-function ownerIn(recorded: RecordedEvent): string | null {
-  try {
-    const event = deliveryEventReader.eventOf(recorded);
-    return event.type === 'DeliveriesClaimed' ? event.data.owner : null;
-  } catch {
-    return null;
-  }
 }

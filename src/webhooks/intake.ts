@@ -11,6 +11,7 @@ import { TaskTracker } from '../system/async/task-tracker.js';
 import type { System } from '../system/system.js';
 import type { Messages } from './message.js';
 import type { Outbox } from './outbox.js';
+import type { Reports } from './reports.js';
 import { delivers } from './state.js';
 import type { WebhookStore } from './store.js';
 
@@ -27,7 +28,7 @@ export interface IntakeDeps {
   readonly corruptRuns: { has(runId: string): boolean };
   /** The outboxes of this instance. */
   readonly outboxes: () => Iterable<Outbox>;
-  readonly onFault: (error: unknown) => void;
+  readonly reports: Pick<Reports, 'failed' | 'succeeded'>;
 }
 
 export class Intake {
@@ -47,9 +48,9 @@ export class Intake {
     this.#live = position;
     const { blueprintId } = run.request;
     for (const outbox of this.#deps.outboxes()) {
-      if (!outbox.isLive || position <= outbox.place) continue;
+      if (!outbox.isLive || position <= outbox.backlog.place) continue;
       const isWanted = delivers(this.#deps.store.known(outbox.webhookId), type, blueprintId);
-      if (!isWanted || outbox.hasRoom) outbox.consider({ id, type, position, runId, seq }, isWanted);
+      if (!isWanted || outbox.backlog.hasRoom) outbox.consider({ id, type, position, runId, seq }, isWanted);
       else outbox.isLive = false;
     }
   }
@@ -66,12 +67,13 @@ export class Intake {
   }
 
   async #read(): Promise<void> {
-    const { system, onFault } = this.#deps;
+    const { system, reports } = this.#deps;
     for (let behind = this.#behind(); behind.length > 0 && !this.#tasks.isEnding; behind = this.#behind()) {
       try {
         await this.#readPage(behind);
+        reports.succeeded('intake');
       } catch (error) {
-        onFault(error);
+        reports.failed('intake', error);
         await wait(system, RETRY_MS, this.#tasks.signal);
       }
     }
@@ -79,13 +81,13 @@ export class Intake {
   }
 
   #behind(): readonly Outbox[] {
-    return [...this.#deps.outboxes()].filter((each) => !each.isLive && each.isHalfEmpty);
+    return [...this.#deps.outboxes()].filter((each) => !each.isLive && each.backlog.isHalfEmpty);
   }
 
   async #readPage(behind: readonly Outbox[]): Promise<void> {
     const { log } = this.#deps;
     const before = this.#live;
-    const from = behind.map(({ place }) => place).reduce((one, other) => (one < other ? one : other));
+    const from = behind.map(({ backlog }) => backlog.place).reduce((one, other) => (one < other ? one : other));
     const reading = new Set(behind);
     let events = 0;
     for await (const event of log.readAll(from, { categories: ['run'], max: PAGE_EVENTS })) {
@@ -96,8 +98,8 @@ export class Intake {
     if (events === PAGE_EVENTS) return;
     // The page ends at the head. From here on the subscription delivers, unless it is ahead already.
     for (const outbox of reading) {
-      if (before !== null) outbox.passTo(before);
-      outbox.isLive = (this.#live ?? outbox.place) <= outbox.place;
+      if (before !== null) outbox.backlog.passTo(before);
+      outbox.isLive = (this.#live ?? outbox.backlog.place) <= outbox.backlog.place;
     }
   }
 
@@ -106,9 +108,9 @@ export class Intake {
     const { id, type, position, stream, revision: seq } = event;
     const runId = runIdOf(stream);
     for (const outbox of reading) {
-      if (runId === null || position <= outbox.place) continue;
+      if (runId === null || position <= outbox.backlog.place) continue;
       const isWanted = await this.#isWanted(outbox.webhookId, { runId, type });
-      if (isWanted && !outbox.hasRoom) reading.delete(outbox);
+      if (isWanted && !outbox.backlog.hasRoom) reading.delete(outbox);
       else outbox.consider({ id, type, position, runId, seq }, isWanted);
     }
   }

@@ -3,31 +3,34 @@
  * and records every result before it attempts the run's next delivery. The revision of the record is the fence: if another
  * instance has taken the webhook, the record fails, and this outbox ends.
  */
-import type { EventLog, Position } from '../eventlog/port.js';
-import { Sequencer } from '../system/async/sequencer.js';
+import type { Position } from '../eventlog/port.js';
+import type { AppendDeps } from '../eventsourcing/handle-command.js';
+import { settledWithin, untilDeadline } from '../system/async/deadline.js';
 import { TaskTracker } from '../system/async/task-tracker.js';
 import type { System } from '../system/system.js';
 import type { Attempted } from './attempt.js';
-import type { Deliveries, Delivery, RunEventRef } from './deliveries.js';
-import { newDelivery } from './deliveries.js';
-import { DeliveriesTaken, DeliveryRecord } from './delivery-record.js';
-import type { DeliveryFact } from './events.js';
+import type { OfferedEvent } from './backlog.js';
+import { Backlog } from './backlog.js';
+import type { Deliveries, Delivery } from './deliveries.js';
+import { DeliveriesTaken } from './delivery-record.js';
 
-/** Most deliveries that wait in memory for one webhook. Later events stay in the log until half of them have ended. */
-export const MAX_WAITING = 100;
 /** Attempts at once while the receiver succeeds; after a failure, and at first, it gets one at a time. */
 const MAX_SENDING = 8;
-/** Events of runs after which the place in the log is recorded, if no delivery has recorded it. */
-const PLACE_EVERY = 50_000;
 /** Wait while this instance may not send, in milliseconds. */
 const BLOCKED_MS = 1_000;
 /** Longest timer, in milliseconds, so that a change of the clock delays no delivery for longer. */
 const LONGEST_TIMER_MS = 60_000;
 
-export interface OutboxDeps {
-  readonly log: EventLog;
+/** How long a release waits for the attempts in progress, in milliseconds. */
+const FINISH_MS = 2_000;
+/**
+ * How long a release waits for the log, in milliseconds. A webhook that is not released is claimed when the others suspect
+ * this instance.
+ */
+const RELEASE_MS = 2_000;
+
+export interface OutboxDeps extends AppendDeps {
   readonly system: System;
-  readonly instanceId: string;
   readonly attempt: (delivery: Delivery, signal: AbortSignal) => Promise<Attempted>;
   /** Takes one of the places that all webhooks share for more than one attempt at once. Returns whether there was one. */
   readonly places: { take(): boolean; free(): void };
@@ -43,33 +46,14 @@ export interface OutboxDeps {
   readonly onEnd: (error: unknown) => void;
 }
 
-/** An event of a run that a webhook may deliver. */
-export interface OfferedEvent extends RunEventRef {
-  readonly id: string;
-  readonly type: string;
-  readonly position: Position;
-}
-
-interface Fresh {
-  readonly delivery: Delivery;
-  readonly ref: RunEventRef;
-}
-
 export class Outbox {
   readonly webhookId: string;
   /** Whether it receives each event as it is recorded. Otherwise it reads the log from its place. */
   isLive = false;
+  readonly backlog: Backlog;
   readonly #deps: OutboxDeps;
-  readonly #record: DeliveryRecord;
-  #place: Position;
-  #placeRef: RunEventRef | null;
-  /** Deliveries that are not recorded yet. */
-  #fresh: readonly Fresh[] = [];
-  /** Results that are not recorded yet, by delivery. */
-  readonly #results = new Map<string, Delivery>();
   /** Ids of deliveries whose attempt has not ended or is not recorded. */
   readonly #sending = new Set<string>();
-  readonly #records = new Sequencer();
   readonly #tasks = new TaskTracker();
   /** Whether the last attempt has succeeded. */
   #isHealthy = false;
@@ -83,53 +67,20 @@ export class Outbox {
     this.#isWaiting = false;
     this.pump();
   };
-  #unrecorded = 0;
   #cancelTimer: () => void = () => undefined;
 
   /** @param place position after which it considers events */
   constructor(webhookId: string, { state, place, deps }: { state: Deliveries; place: Position; deps: OutboxDeps }) {
     this.webhookId = webhookId;
     this.#deps = deps;
-    this.#record = new DeliveryRecord(webhookId, { state, deps });
-    this.#place = place;
-    this.#placeRef = state.through;
-  }
-
-  /** Position up to which all events are considered. */
-  get place(): Position {
-    return this.#place;
-  }
-
-  get #waiting(): readonly Delivery[] {
-    return [...this.#record.state.waiting, ...this.#fresh.map(({ delivery }) => delivery)];
-  }
-
-  get hasRoom(): boolean {
-    return this.#record.state.waiting.length + this.#fresh.length < MAX_WAITING;
-  }
-
-  /** Whether it should read on, if it has stopped for lack of room. */
-  get isHalfEmpty(): boolean {
-    return this.#record.state.waiting.length + this.#fresh.length <= MAX_WAITING / 2;
+    this.backlog = new Backlog(webhookId, { state, place, deps });
   }
 
   /** Considers the next event of the log. The caller has checked that there is room. */
-  consider({ id, type, position, ...ref }: OfferedEvent, isWanted: boolean): void {
-    this.passTo(position);
-    this.#placeRef = ref;
-    this.#unrecorded += 1;
-    if (isWanted) {
-      this.#fresh = [...this.#fresh, { delivery: newDelivery(id, type, ref), ref }];
-      this.pump();
-    } else if (this.#unrecorded >= PLACE_EVERY) {
-      this.#unrecorded = 0;
-      void this.#recordResults({ isForPlace: true });
-    }
-  }
-
-  /** All events up to a position are considered. */
-  passTo(position: Position): void {
-    if (position > this.#place) this.#place = position;
+  consider(event: OfferedEvent, isWanted: boolean): void {
+    this.backlog.consider(event, isWanted);
+    if (isWanted) this.pump();
+    else if (this.backlog.isPlaceDue) void this.#record((signal) => this.backlog.recordPlace(signal));
   }
 
   /** Starts the attempts that are due. */
@@ -156,22 +107,28 @@ export class Outbox {
 
   /** Another instance has appended to the stream: a retry by a human, or a claim. */
   onAppended(): void {
-    void this.#inTurn(async () => {
-      await this.#record.readOn();
+    void this.#record(async () => {
+      await this.backlog.readOn();
       this.pump();
     });
-  }
-
-  /** Starts no further attempts; resolves once those in progress have ended and are recorded. */
-  async finish(): Promise<void> {
-    this.#isFinishing = true;
-    await Promise.all(this.#attempts);
   }
 
   /** Abandons the attempts, and waits for the records in flight. */
   async stop(): Promise<void> {
     this.#cancelTimer();
     await this.#tasks.end();
+  }
+
+  /** Waits shortly for the attempts in progress, abandons the rest, and lets any instance claim the webhook. */
+  async release(): Promise<void> {
+    const { system } = this.#deps;
+    this.#isFinishing = true;
+    await settledWithin(Promise.all(this.#attempts), { system, maxMs: FINISH_MS });
+    if (this.#tasks.isEnding) return;
+    await this.stop();
+    const releasing = untilDeadline((signal) => this.backlog.release(signal), { system, maxMs: RELEASE_MS });
+    // If another instance has it, or the log is away, there is nothing more to do.
+    await releasing.catch(() => undefined);
   }
 
   get #mostAtOnce(): number {
@@ -181,7 +138,7 @@ export class Outbox {
   /** The first delivery of each run, unless it is being attempted. */
   #firstOfRuns(): readonly Delivery[] {
     const runs = new Set<string>();
-    return this.#waiting.filter(({ id, runId }) => {
+    return this.backlog.waiting.filter(({ id, runId }) => {
       if (runs.has(runId)) return false;
       runs.add(runId);
       return !this.#sending.has(id);
@@ -205,7 +162,7 @@ export class Outbox {
       this.#sending.delete(delivery.id);
       this.#attempts.delete(attempt);
       this.pump();
-      if (this.isHalfEmpty && !this.isLive) this.#deps.onRoom();
+      if (this.backlog.isHalfEmpty && !this.isLive) this.#deps.onRoom();
     });
     this.#attempts.add(attempt);
     return true;
@@ -222,38 +179,14 @@ export class Outbox {
     const { delivery, isGone } = attempted;
     this.#isHealthy = delivery.status === 'delivered';
     this.#isGone ||= isGone;
-    this.#results.set(delivery.id, delivery);
-    await this.#recordResults();
+    await this.#record(() => this.backlog.recordResult(delivery, signal));
     if (isGone) this.#deps.onGone(delivery.id);
   }
 
-  /** Records all results so far. Those that come meanwhile are recorded together by the next call. */
-  #recordResults({ isForPlace = false } = {}): Promise<void> {
-    return this.#inTurn(async () => {
-      if (this.#results.size === 0 && !isForPlace) return;
-      const results = new Map(this.#results);
-      const known = isForPlace ? this.#fresh : this.#freshUpTo(results);
-      const through = isForPlace ? this.#placeRef : (known.at(-1)?.ref ?? this.#record.state.through);
-      const unattempted = known.map(({ delivery }) => delivery).filter(({ id }) => !results.has(id));
-      const fact: DeliveryFact = {
-        type: 'DeliveriesChanged',
-        data: { through, changed: [...unattempted, ...results.values()] },
-      };
-      await this.#record.append(fact, this.#tasks.signal);
-      this.#fresh = this.#fresh.slice(known.length);
-      for (const id of results.keys()) this.#results.delete(id);
-      this.#unrecorded = 0;
-    });
-  }
-
-  /** The unrecorded deliveries up to the last one with a result: the record places the outbox after them. */
-  #freshUpTo(results: ReadonlyMap<string, Delivery>): readonly Fresh[] {
-    return this.#fresh.slice(0, this.#fresh.findLastIndex(({ delivery }) => results.has(delivery.id)) + 1);
-  }
-
-  async #inTurn(task: () => Promise<void>): Promise<void> {
+  /** Runs a task on the record. If it fails, this outbox ends. */
+  async #record(task: (signal: AbortSignal) => Promise<void>): Promise<void> {
     try {
-      await this.#tasks.track(this.#records.run(task));
+      await this.#tasks.track(task(this.#tasks.signal));
     } catch (error) {
       this.#end(error);
     }

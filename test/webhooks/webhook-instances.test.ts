@@ -1,15 +1,20 @@
 import { expect } from 'chai';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { LogUnavailable } from '../../src/eventlog/errors.js';
 import { openEventStoreLog } from '../../src/eventlog/eventstoredb/log.js';
 import type { EventLog } from '../../src/eventlog/port.js';
 import { nodeSystem } from '../../src/system/system.js';
 import { fieldOf } from '../../src/system/untrusted.js';
 import { readDeliveries } from '../../src/webhooks/deliveries.js';
+import { changedLog } from '../support/changed-log.js';
 import type { FakeEventStore } from '../support/fake-event-store.js';
 import { fakeEventStore } from '../support/fake-event-store.js';
+import { instantModel } from '../support/instant-model.js';
 import type { RestClient } from '../support/rest-client.js';
 import { restClient } from '../support/rest-client.js';
+import type { RunningService } from '../support/running-service.js';
+import { startService } from '../support/running-service.js';
 import type { ServiceProcess } from '../support/service-process.js';
 import { startServiceProcess } from '../support/service-process.js';
 import type { TempDir } from '../support/temp-dir.js';
@@ -50,12 +55,12 @@ describe('Three instances with webhooks on one EventStoreDB', () => {
     dir.remove();
   });
 
-  async function open(name: string): Promise<Seat> {
+  async function open(name: string, suspectAfterMs = 5_000): Promise<Seat> {
     const dataDir = join(dir.path, name);
     const service = await startServiceProcess(dataDir, {
       environment: {
         ...{ EVENTSTORE_URL: server.url, EVENTSTORE_PREFIX: 'hooks', WEBHOOK_ALLOW_PRIVATE: 'on', LOG_LEVEL: 'error' },
-        ...{ HEARTBEAT_MS: '500', SUSPECT_AFTER_MS: '5000', OFFLINE_LATENCY_MS: '20' },
+        ...{ HEARTBEAT_MS: '500', SUSPECT_AFTER_MS: String(suspectAfterMs), OFFLINE_LATENCY_MS: '20' },
       },
     });
     return { dataDir, service, rest: restClient(service.url) };
@@ -152,6 +157,24 @@ describe('Three instances with webhooks on one EventStoreDB', () => {
     expect(await ownerOf(webhookId)).not.to.equal(owner);
   });
 
+  it('take a webhook at once when the one that delivers stops, long before they suspect it', async () => {
+    await Promise.all(seats.map(({ service }) => service.stop()));
+    seats = await Promise.all(['a', 'b'].map((name) => open(name, 600_000)));
+    const webhookId = await register();
+    const first = await seat(0).rest.start();
+    await receiver.until(() => gotOf(first).length > 2);
+    const owner = await ownerOf(webhookId);
+    if (owner === undefined) throw new Error('No instance delivers');
+    seats = seats.filter((each) => each !== owner);
+    await owner.service.stop();
+    const runIds = [first, await seat(0).rest.start()];
+    for (const [runId, wanted] of await wantedOf(runIds)) {
+      await receiver.until(() => gotOf(runId).length >= wanted.length);
+      expect(gotOf(runId)).to.deep.equal(wanted);
+    }
+    expect(await ownerOf(webhookId)).to.equal(seat(0));
+  });
+
   it('attempt a delivery again when a human asks any of them', async () => {
     const webhookId = await register();
     const runId = await seat(0).rest.start();
@@ -166,6 +189,48 @@ describe('Three instances with webhooks on one EventStoreDB', () => {
     }
     await receiver.until((all) => all.length >= before + 1);
     expect(receiver.received.at(-1)?.headers['webhook-id']).to.equal(headers?.['webhook-id']);
+  });
+});
+
+describe('An instance whose heartbeats failed for a while', () => {
+  it('delivers its webhooks again, although it would be the turn of another instance', async () => {
+    const dir = tempDir();
+    const server = await fakeEventStore(join(dir.path, 'server.sqlite'));
+    const receiver = await startReceiver();
+    let isTaken = true;
+    const open = (): Promise<RunningService> =>
+      startService({
+        ...{ model: instantModel(), webhookAllowPrivate: true, eventStore: { url: server.url, prefix: 'hooks' } },
+        cluster: { heartbeatMs: 100, suspectAfterMs: 3_000 },
+        decorate: (record) =>
+          changedLog(record, {
+            append: (stream, events, expected) =>
+              isTaken || !stream.startsWith('instance-')
+                ? record.append(stream, events, expected)
+                : Promise.reject(new LogUnavailable()),
+          }),
+      });
+    const first = await open();
+    const rest = restClient(first.url);
+    const paths = Array.from({ length: 8 }, (_, index) => `/${index}`);
+    for (const path of paths) await rest.post('/api/webhooks', { url: `${receiver.url}${path}` });
+    const delivered = async (): Promise<void> => {
+      const runId = await rest.start();
+      for (const path of paths)
+        await receiver.until((all) => all.some((each) => each.path === path && each.message.data.run_id === runId));
+    };
+    await delivered();
+    const services = [first, await open()];
+    isTaken = false;
+    await untilTrue(() => services.every(({ faults }) => faults.some((fault) => 'instanceId' in fault)));
+    isTaken = true;
+    for (const { url } of services)
+      await untilTrue(async () => (await fetch(`${url}/api/health/ready`)).status === 200);
+    await delivered();
+    for (const service of services) await service.stop();
+    await receiver.stop();
+    await server.stop();
+    dir.remove();
   });
 });
 

@@ -1,0 +1,125 @@
+/** Which webhooks this instance delivers: it claims those that no live instance delivers, in the stream of their deliveries. */
+import type { RecordedEvent } from '../eventlog/port.js';
+import type { AppendDeps } from '../eventsourcing/handle-command.js';
+import { wait } from '../system/async/deadline.js';
+import { semaphore } from '../system/async/semaphore.js';
+import type { System } from '../system/system.js';
+import type { Claimed } from './claim.js';
+import { claimDeliveries } from './claim.js';
+import { WebhookCorrupt } from './errors.js';
+import { deliveryEventReader } from './events.js';
+import type { Reports } from './reports.js';
+import type { Webhook } from './state.js';
+
+/** Claims at once. */
+const MAX_CLAIMS = 16;
+/** Random wait before an instance claims a webhook when it is not its turn, so that instances do not collide, in milliseconds. */
+const OUT_OF_TURN_MS = { from: 250, to: 500 };
+
+export interface OwnershipDeps extends AppendDeps {
+  readonly system: System;
+  /** How this instance sees the others. Without others, every other owner is a process that has ended. */
+  readonly members: {
+    isSuspect(instanceId: string): boolean;
+    isInTurn(webhookId: string): boolean;
+  };
+  readonly reports: Pick<Reports, 'failed' | 'succeeded'>;
+}
+
+export class Ownership {
+  readonly #deps: OwnershipDeps;
+  /** Last known owner of each webhook, if it has one. */
+  readonly #owners = new Map<string, string>();
+  readonly #claiming = new Set<string>();
+  /** Webhooks whose deliveries cannot be read. */
+  readonly #corrupt = new Set<string>();
+  readonly #claims = semaphore(MAX_CLAIMS);
+
+  constructor(deps: OwnershipDeps) {
+    this.#deps = deps;
+  }
+
+  /** Number of webhooks whose deliveries cannot be read. */
+  get corrupt(): number {
+    return this.#corrupt.size;
+  }
+
+  /** Whether this instance should claim a webhook that it does not deliver. */
+  mayClaim(webhookId: string): boolean {
+    return !this.#claiming.has(webhookId) && !this.#corrupt.has(webhookId) && this.#isFree(this.#owners.get(webhookId));
+  }
+
+  /**
+   * Claims a webhook, after a wait if it is the turn of another instance, which may have just stopped. Resolves with null if
+   * it did not; then a later check tries again.
+   */
+  async claim(webhook: Webhook, signal: AbortSignal): Promise<Claimed | null> {
+    const { instanceId, reports } = this.#deps;
+    const { id } = webhook;
+    this.#claiming.add(id);
+    try {
+      await this.#turn(id, signal);
+      const claimed = await this.#claims.run(() => this.#claimNow(webhook, signal));
+      reports.succeeded('claim', webhook);
+      if (claimed === null) return null;
+      this.#owners.set(id, 'owner' in claimed ? claimed.owner : instanceId);
+      return 'owner' in claimed ? null : claimed;
+    } catch (error) {
+      if (error instanceof WebhookCorrupt) this.#corrupt.add(id);
+      if (!signal.aborted) reports.failed('claim', error, webhook);
+      return null;
+    } finally {
+      this.#claiming.delete(id);
+    }
+  }
+
+  async #turn(webhookId: string, signal: AbortSignal): Promise<void> {
+    const { members, instanceId, system } = this.#deps;
+    // The others wait for an owner that lives, so it claims its own again at once.
+    if (this.#owners.get(webhookId) === instanceId || members.isInTurn(webhookId)) return;
+    const { from, to } = OUT_OF_TURN_MS;
+    await wait(system, from + system.random() * (to - from), signal);
+  }
+
+  async #claimNow(webhook: Webhook, signal: AbortSignal): Promise<Claimed | { readonly owner: string } | null> {
+    if (signal.aborted || !this.#isFree(this.#owners.get(webhook.id))) return null;
+    return await claimDeliveries(webhook, { deps: this.#deps, isFree: (owner) => this.#isFree(owner), signal });
+  }
+
+  /** Follows the claims of all instances, in the order of the log. Returns whether the event releases the webhook. */
+  onRecorded(webhookId: string, recorded: RecordedEvent): boolean {
+    const change = ownerChangeIn(recorded);
+    if (change === null) return false;
+    if (change.owner === null) this.#owners.delete(webhookId);
+    else this.#owners.set(webhookId, change.owner);
+    return change.owner === null;
+  }
+
+  /** Forgets webhooks that are deleted. */
+  forget(isKnown: (webhookId: string) => boolean): void {
+    for (const known of [this.#owners.keys(), this.#corrupt])
+      for (const webhookId of known) if (!isKnown(webhookId)) this.#forgetOne(webhookId);
+  }
+
+  #forgetOne(webhookId: string): void {
+    this.#owners.delete(webhookId);
+    this.#corrupt.delete(webhookId);
+  }
+
+  #isFree(owner: string | undefined): boolean {
+    const { members, instanceId } = this.#deps;
+    return owner === undefined || owner === instanceId || members.isSuspect(owner);
+  }
+}
+
+/** The owner after an event of a stream of deliveries, or null if it changes none or cannot be read. */
+function ownerChangeIn(recorded: RecordedEvent): { readonly owner: string | null } | null {
+  if (recorded.type === 'DeliveriesReleased') return { owner: null };
+  if (recorded.type !== 'DeliveriesClaimed') return null;
+  try {
+    const { type, data } = deliveryEventReader.eventOf(recorded);
+    return type === 'DeliveriesClaimed' ? { owner: data.owner } : null;
+  } catch {
+    return null;
+  }
+}

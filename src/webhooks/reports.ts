@@ -1,0 +1,84 @@
+/** The log lines about webhooks for operators. A line names its webhook by id and host; the rest of its address may be secret. */
+import {
+  AppendOutcomeUnknown,
+  LogClosed,
+  LogCorrupt,
+  LogFull,
+  LogUnavailable,
+  RevisionConflict,
+} from '../eventlog/errors.js';
+import type { Logger } from '../system/logger.js';
+import type { Delivery } from './deliveries.js';
+import { WebhookCorrupt } from './errors.js';
+import { WEBHOOK_LIST_STREAM, deliveringWebhookOf, webhookIdOf } from './events.js';
+import type { Webhook } from './state.js';
+
+/** Another instance was first, or the log has lines of its own for it. */
+const EXPECTED = [RevisionConflict, AppendOutcomeUnknown, LogUnavailable, LogClosed, LogFull, LogCorrupt];
+
+/** What an instance does for its webhooks, and tries again after a failure. */
+const TASKS = {
+  claim: 'webhook: failed to begin its deliveries; trying again every second',
+  deliver: 'webhook: its deliveries stopped by a fault; beginning them again within a second',
+  intake: 'webhooks: failed to read the events of runs; trying again every second',
+  disable: 'webhook: failed to record that its receiver answered 410; the next answer 410 is recorded after a restart',
+  read: 'webhooks: failed to read a change of another instance',
+} as const;
+
+export class Reports {
+  readonly #logger: Logger;
+  /** Tasks whose last try has failed, so that each failure is reported once. */
+  readonly #failing = new Set<string>();
+
+  constructor(logger: Logger) {
+    this.#logger = logger;
+  }
+
+  /** Reports a corrupt record, or the failure of a task that no caller waits for. */
+  failed(task: keyof typeof TASKS, err: unknown, webhook: Webhook | null = null): void {
+    if (err instanceof WebhookCorrupt) return this.#corrupt(err);
+    const key = keyOf(task, webhook);
+    if (EXPECTED.some((expected) => err instanceof expected) || this.#failing.has(key)) return;
+    this.#failing.add(key);
+    this.#logger.error({ ...(webhook !== null && nameOf(webhook)), err }, TASKS[task]);
+  }
+
+  /** The next failure of the task is reported again. */
+  succeeded(task: keyof typeof TASKS, webhook: Webhook | null = null): void {
+    this.#failing.delete(keyOf(task, webhook));
+  }
+
+  /** The receiver has answered 410. */
+  gone(webhook: Webhook): void {
+    const line = 'webhook: disabled, because its receiver answered 410; to use it again, register its address anew';
+    this.#logger.error(nameOf(webhook), line);
+  }
+
+  /** A delivery has failed for 3 days. */
+  givenUp(webhook: Webhook, { id: deliveryId, runId, attempts, error: reason }: Delivery): void {
+    const line = 'webhook: gave up a delivery; when its receiver works again, retry the delivery';
+    this.#logger.error({ ...nameOf(webhook), deliveryId, runId, attempts, reason }, line);
+  }
+
+  #corrupt(err: WebhookCorrupt): void {
+    const { stream, seq } = err.data;
+    const webhookId = webhookIdOf(stream) ?? deliveringWebhookOf(stream);
+    this.#logger.error({ ...(webhookId !== null && { webhookId }), stream, seq, err }, corruptLine(stream));
+  }
+}
+
+function corruptLine(stream: string): string {
+  if (stream === WEBHOOK_LIST_STREAM)
+    return 'webhooks: a record of their list is corrupt; if a webhook is missing, register its address anew';
+  return deliveringWebhookOf(stream) === null
+    ? 'webhook: its record is corrupt, so its later changes are ignored; if it is missing, register its address anew'
+    : 'webhook: the record of its deliveries is corrupt, so it delivers nothing; register its address anew';
+}
+
+function keyOf(task: keyof typeof TASKS, webhook: Webhook | null): string {
+  return `${task} ${webhook?.id ?? ''}`;
+}
+
+function nameOf({ id, url }: Webhook): { readonly webhookId: string; readonly host: string } {
+  return { webhookId: id, host: new URL(url).host };
+}
