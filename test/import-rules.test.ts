@@ -175,7 +175,11 @@ const RULES: Readonly<Record<string, Rule>> = {
     npm: ['koa', '@koa/router', 'formidable', 'ajv'],
   },
   // It subscribes to the objects of other folders and calls none of their code.
-  telemetry: { ...PURE, ours: ['system'], types: [...SHARED_TYPES, 'config', 'eventlog', 'models', 'run', 'http'] },
+  telemetry: {
+    ...PURE,
+    ours: ['system'],
+    types: [...SHARED_TYPES, 'config', 'eventlog', 'models', 'run', 'http', 'webhooks'],
+  },
   'telemetry/prometheus-text': { ...PURE, ours: [], types: ['telemetry'], npm: ['prom-client'] },
   // It uses what the routes of REST use.
   mcp: {

@@ -168,6 +168,7 @@ function serveContext(server: Server, { context, edge, config, deps, traces, web
   let channels: ChannelServer | null = null;
   const metrics = metricsWith(context, {
     traceCounts: () => traces?.counts() ?? null,
+    webhookFigures: () => webhooks.figures(),
     ...{ system: deps.system, openSockets: () => channels?.open ?? 0, openStreams: () => edge.streams.now },
   });
   const app = httpApp({

@@ -2,6 +2,7 @@
 import type { ModelUse } from '../models/fair-semaphore.js';
 import type { System } from '../system/system.js';
 import { inTime } from '../system/async/deadline.js';
+import type { WebhookFigures } from '../webhooks/dispatcher.js';
 import type { Counts } from './counts.js';
 import type { Metric, MetricsText } from './metric.js';
 import type { ModelLabels } from './model-labels.js';
@@ -39,6 +40,7 @@ export interface MetricSources {
   readonly lagMs: () => Promise<number>;
   /** Null if no traces are exported. */
   readonly traceCounts: () => TraceCounts | null;
+  readonly webhookFigures: () => WebhookFigures;
   readonly system: Pick<System, 'now' | 'after'>;
 }
 
@@ -56,6 +58,7 @@ export function metricsOf(sources: MetricSources): () => Promise<MetricsText> {
       ...runMetrics(sources, unfinished),
       ...modelMetrics(sources),
       ...serviceMetrics(sources, lagMs),
+      ...webhookMetrics(sources),
     ]);
   };
 }
@@ -91,7 +94,6 @@ function runMetrics({ counts, runLoad, system }: MetricSources, unfinished: Unfi
   ];
   if (unfinished === null) return here;
   const { pausedSince, ...byStatus } = unfinished;
-  const age = pausedSince === null ? 0 : Math.max(0, Date.parse(system.now()) - Date.parse(pausedSince)) / 1_000;
   return [
     ...here,
     {
@@ -100,7 +102,11 @@ function runMetrics({ counts, runLoad, system }: MetricSources, unfinished: Unfi
       values: Object.entries(byStatus).map(([status, value]) => ({ labels: [status], value })),
     },
     gauge('council_approvals_waiting', 'Pauses of all instances that wait for a decision.', byStatus.paused),
-    gauge('council_approvals_oldest_wait_seconds', 'Age of the longest of these waits, 0 without one.', age),
+    gauge(
+      'council_approvals_oldest_wait_seconds',
+      'Age of the longest of these waits, 0 without one.',
+      ageOf(pausedSince, system),
+    ),
   ];
 }
 
@@ -166,6 +172,31 @@ function traceMetrics({ queued, ...ended }: TraceCounts): readonly Metric[] {
     },
     gauge('council_traces_queued', 'Ended runs whose trace waits for the collector.', queued),
   ];
+}
+
+/** No label names a webhook, because there may be a thousand. */
+function webhookMetrics({ webhookFigures, system }: MetricSources): readonly Metric[] {
+  const { attempts, webhooks, waiting, waitingSince } = webhookFigures();
+  const valuesOf = (counted: object): readonly Labelled<number>[] =>
+    Object.entries(counted).map(([label, value]) => ({ labels: [label], value: Number(value) }));
+  const age = ageOf(waitingSince, system);
+  return [
+    {
+      ...{ kind: 'counter', name: 'council_webhook_attempts_total', labels: ['result'], values: valuesOf(attempts) },
+      help: 'Attempts of this instance: delivered, retried (failed, to be tried again), or failed for good.',
+    },
+    {
+      ...{ kind: 'gauge', name: 'council_webhooks', labels: ['state'], values: valuesOf(webhooks) },
+      help: 'Webhooks of the log: active, disabled by an answer 410, or corrupt.',
+    },
+    gauge('council_webhook_deliveries_waiting', 'Deliveries that wait in the memory of this instance.', waiting),
+    gauge('council_webhook_oldest_wait_seconds', 'Longest time since the first attempt at one of these, or 0.', age),
+  ];
+}
+
+/** Seconds since a time, or 0 without one. */
+function ageOf(since: string | null, { now }: Pick<System, 'now'>): number {
+  return since === null ? 0 : Math.max(0, Date.parse(now()) - Date.parse(since)) / 1_000;
 }
 
 function counter(
