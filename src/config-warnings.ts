@@ -44,6 +44,7 @@ const NEEDED: ReadonlyMap<string, string> = new Map([
   ['HEARTBEAT_MS', 'EVENTSTORE_URL'],
   ['SUSPECT_AFTER_MS', 'EVENTSTORE_URL'],
   ['OTEL_EXPORTER_OTLP_HEADERS', 'OTEL_EXPORTER_OTLP_ENDPOINT'],
+  ['OTEL_BSP_SCHEDULE_DELAY', 'OTEL_EXPORTER_OTLP_ENDPOINT'],
 ]);
 
 /** Names of settings in other programs, other than those that `compact` translates. */

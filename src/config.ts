@@ -76,6 +76,8 @@ export interface CollectorSettings {
   readonly endpoint: string;
   /** Fields of every request. Never shown, because they may hold a key. */
   readonly headers: Readonly<Record<string, string>>;
+  /** How long an ended run waits for others, in milliseconds. */
+  readonly delayMs: number;
 }
 
 export interface ClusterTimes {
@@ -175,7 +177,8 @@ export function readCouncilKey(environment: Environment): string | null {
 function collector(variable: Variables): CollectorSettings | null {
   const headers = headerFields(variable('OTEL_EXPORTER_OTLP_HEADERS'));
   const endpoint = address(variable('OTEL_EXPORTER_OTLP_ENDPOINT'));
-  return endpoint === null ? null : { endpoint, headers };
+  const delayMs = integer(variable('OTEL_BSP_SCHEDULE_DELAY'), { fallback: 5_000, min: 0, max: 3_600_000 });
+  return endpoint === null ? null : { endpoint, headers, delayMs };
 }
 
 function clusterTimes(variable: Variables): ClusterTimes | null {

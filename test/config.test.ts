@@ -93,7 +93,13 @@ const UNUSABLE: readonly [variable: string, values: readonly string[], accepted:
 
 const NAMES = [
   ...['HOST', 'PORT', 'DATA_DIR', 'ALLOWED_HOSTS', 'CORS_ORIGINS', 'AUTH', 'TRUSTED_PROXIES', 'LOG_LEVEL'],
-  ...['METRICS_TOKEN', 'OTEL_EXPORTER_OTLP_ENDPOINT', 'OTEL_EXPORTER_OTLP_HEADERS', 'WEBHOOK_ALLOW_PRIVATE'],
+  ...[
+    'METRICS_TOKEN',
+    'OTEL_EXPORTER_OTLP_ENDPOINT',
+    'OTEL_EXPORTER_OTLP_HEADERS',
+    'OTEL_BSP_SCHEDULE_DELAY',
+    'WEBHOOK_ALLOW_PRIVATE',
+  ],
   ...['MODEL_PROVIDER', 'GEMINI_API_KEY', 'GEMINI_BASE_URL', 'GEMINI_MODEL', 'GEMINI_EMBEDDING_MODEL'],
   ...['OPENAI_API_KEY', 'OPENAI_BASE_URL', 'OPENAI_MODEL', 'OPENAI_EMBEDDING_MODEL', 'OFFLINE_LATENCY_MS'],
   ...['MODEL_TIMEOUT_MS', 'MODEL_MAX_ATTEMPTS', 'MODEL_OUTAGE_MS', 'MAX_ACTIVE_RUNS', 'MAX_MODEL_CALLS'],
@@ -176,6 +182,7 @@ describe('Settings', () => {
       METRICS_TOKEN: 'scraper',
       OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318/',
       OTEL_EXPORTER_OTLP_HEADERS: 'Authorization=Bearer%20x, x-team = seven',
+      OTEL_BSP_SCHEDULE_DELAY: '1000',
       WEBHOOK_ALLOW_PRIVATE: 'on',
       LOG_LEVEL: 'silent',
     });
@@ -207,7 +214,11 @@ describe('Settings', () => {
       },
       trustedProxies: ['10.0.0.1', '172.16.0.0/12', 'fd00::/8'],
       metricsToken: 'scraper',
-      traces: { endpoint: 'http://collector:4318', headers: { Authorization: 'Bearer x', 'x-team': 'seven' } },
+      traces: {
+        endpoint: 'http://collector:4318',
+        headers: { Authorization: 'Bearer x', 'x-team': 'seven' },
+        delayMs: 1_000,
+      },
       webhookAllowPrivate: true,
       logLevel: 'silent',
       warnings: [],
@@ -490,6 +501,7 @@ describe('Settings', () => {
         { OTEL_EXPORTER_OTLP_HEADERS: 'a=b' },
         'OTEL_EXPORTER_OTLP_HEADERS has no effect: set OTEL_EXPORTER_OTLP_ENDPOINT too',
       ],
+      [{ OTEL_BSP_SCHEDULE_DELAY: '9' }, 'OTEL_BSP_SCHEDULE_DELAY has no effect: set OTEL_EXPORTER_OTLP_ENDPOINT too'],
       [
         { OFFLINE_LATENCY_MS: '50', GEMINI_API_KEY: KEY },
         'OFFLINE_LATENCY_MS slows only nodes that name the offline model: the default provider is gemini',

@@ -20,7 +20,8 @@ export function exportTraces(
   const traceOf: ConstructorParameters<typeof TraceExporter>[0]['traceOf'] = async (runId, signal) =>
     held.take(runId) ??
     (await retryWhileUnavailable(() => traceIn(runId, reader.events(runId), system.sha256), { system, signal }));
-  const exporter = new TraceExporter({ send: collector(settings, fetch), traceOf, system, logger });
+  const { delayMs } = settings;
+  const exporter = new TraceExporter({ send: collector(settings, fetch), delayMs, traceOf, system, logger });
   ownAppends.subscribe(held, exporter);
   return exporter;
 }

@@ -34,7 +34,7 @@ export function collector({ endpoint, headers }: CollectorSettings, fetch: typeo
       const reply = await fetch(`${endpoint}/v1/traces`, {
         method: 'POST',
         headers: { ...headers, 'Content-Type': 'application/json' },
-        body: JSON.stringify(traceRequest(spans)),
+        body: traceRequest(spans),
         redirect: 'manual',
         signal: AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]),
       });

@@ -5,23 +5,25 @@ import type { Attributes, Span } from './spans.js';
 const INTERNAL = 1;
 const STATUS_ERROR = 2;
 /** Attributes that may have a fraction. They are always of this type, because many backends accept one type for a name. */
-const DOUBLES: readonly string[] = ['council.cost_usd', 'council.run.cost_usd', 'council.run.score'];
+const DOUBLES: ReadonlySet<string> = new Set(['council.cost_usd', 'council.run.cost_usd', 'council.run.score']);
 
-/** The body of a request to `/v1/traces`. */
-export function traceRequest(spans: readonly Span[]): object {
-  const resource = { attributes: keyValues({ 'service.name': 'council-run-service' }) };
-  const scope = { name: 'council-run-service' };
-  return { resourceSpans: [{ resource, scopeSpans: [{ scope, spans: spans.map(spanJson) }] }] };
+/**
+ * The body of a request to `/v1/traces`, as JSON text. Written span by span, because objects of this form for JSON.stringify
+ * take three times the processor time.
+ */
+export function traceRequest(spans: readonly Span[]): string {
+  const resource = `{"attributes":[${keyValues({ 'service.name': 'council-run-service' })}]}`;
+  const scopeSpans = `{"scope":{"name":"council-run-service"},"spans":[${spans.map(spanText).join(',')}]}`;
+  return `{"resourceSpans":[{"resource":${resource},"scopeSpans":[${scopeSpans}]}]}`;
 }
 
-function spanJson({ traceId, spanId, parentSpanId, name, startedAt, endedAt, attributes, error, link }: Span): object {
-  return {
-    ...{ traceId, spanId, ...(parentSpanId !== null && { parentSpanId }), name, kind: INTERNAL },
-    ...{ startTimeUnixNano: nanos(startedAt), endTimeUnixNano: nanos(endedAt) },
-    attributes: keyValues(attributes),
-    ...(link !== null && { links: [link] }),
-    status: error === null ? {} : { code: STATUS_ERROR, message: error },
-  };
+function spanText({ traceId, spanId, parentSpanId, name, startedAt, endedAt, attributes, error, link }: Span): string {
+  const parent = parentSpanId === null ? '' : `"parentSpanId":"${parentSpanId}",`;
+  const times = `"startTimeUnixNano":"${nanos(startedAt)}","endTimeUnixNano":"${nanos(endedAt)}"`;
+  const links = link === null ? '' : `,"links":[${JSON.stringify(link)}]`;
+  const status = error === null ? '{}' : `{"code":${STATUS_ERROR},"message":${JSON.stringify(error)}}`;
+  const ids = `"traceId":"${traceId}","spanId":"${spanId}",${parent}`;
+  return `{${ids}"name":${JSON.stringify(name)},"kind":${INTERNAL},${times},"attributes":[${keyValues(attributes)}]${links},"status":${status}}`;
 }
 
 /** As text: numbers of 64 bits are texts in JSON. */
@@ -29,14 +31,17 @@ function nanos(at: string): string {
   return `${Date.parse(at)}000000`;
 }
 
-function keyValues(attributes: Attributes): readonly object[] {
-  return Object.entries(attributes).flatMap(([key, value]) =>
-    value === undefined || value === null ? [] : [{ key, value: anyValue(key, value) }],
-  );
+function keyValues(attributes: Attributes): string {
+  let text = '';
+  for (const [key, value] of Object.entries(attributes)) {
+    if (value === undefined || value === null) continue;
+    text += `${text === '' ? '' : ','}{"key":"${key}","value":${anyValue(key, value)}}`;
+  }
+  return text;
 }
 
-function anyValue(key: string, value: string | number | boolean): object {
-  if (typeof value === 'string') return { stringValue: value };
-  if (typeof value === 'boolean') return { boolValue: value };
-  return DOUBLES.includes(key) ? { doubleValue: value } : { intValue: String(value) };
+function anyValue(key: string, value: string | number | boolean): string {
+  if (typeof value === 'string') return `{"stringValue":${JSON.stringify(value)}}`;
+  if (typeof value === 'boolean') return `{"boolValue":${value}}`;
+  return DOUBLES.has(key) ? `{"doubleValue":${value}}` : `{"intValue":"${value}"}`;
 }

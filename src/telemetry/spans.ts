@@ -47,9 +47,7 @@ function spanIdOf(runId: string, seq: number, sha256: Sha256): string {
 }
 
 /** A span that may not have ended. */
-interface OpenSpan extends Omit<Span, 'endedAt' | 'attributes' | 'error' | 'traceId' | 'spanId' | 'parentSpanId'> {
-  readonly seq: number;
-  readonly parentSeq: number | null;
+interface OpenSpan extends Omit<Span, 'endedAt' | 'attributes' | 'error' | 'traceId'> {
   readonly opening: Attributes;
 }
 
@@ -59,6 +57,7 @@ const PROVIDERS: Readonly<Record<string, string>> = { gemini: 'gcp.gemini', mist
 /** Builds the trace of one run. Keeps no text of its events. */
 export class RunTrace {
   readonly #runId: string;
+  readonly #traceId: string;
   readonly #sha256: Sha256;
   readonly #ended: Span[] = [];
   /** By step. */
@@ -70,6 +69,7 @@ export class RunTrace {
 
   constructor(runId: string, sha256: Sha256) {
     this.#runId = runId;
+    this.#traceId = traceIdOf(runId);
     this.#sha256 = sha256;
   }
 
@@ -127,7 +127,8 @@ export class RunTrace {
       'council.blueprint.id': blueprintId,
     };
     const link = parent && { traceId: traceIdOf(parent.runId), spanId: spanIdOf(parent.runId, 0, this.#sha256) };
-    this.#run = { seq, parentSeq: null, name: `invoke_workflow ${name}`, startedAt: at, opening, link };
+    const spanId = this.#idAt(seq);
+    this.#run = { spanId, parentSpanId: null, name: `invoke_workflow ${name}`, startedAt: at, opening, link };
   }
 
   #started({ seq, at }: RunEvent, started: NodeStartedData): void {
@@ -147,9 +148,8 @@ export class RunTrace {
       ...{ 'council.step': step, 'council.attempt': attempt, 'council.iteration': iteration },
       ...{ 'council.member': member, 'council.panel_step': panelStep },
     };
-    this.#attempts.set(step, {
-      ...{ seq, parentSeq: 0, name: `invoke_agent ${name}`, startedAt: at, opening, link: null, panelStep },
-    });
+    const ids = { spanId: this.#idAt(seq), parentSpanId: this.#rootId() };
+    this.#attempts.set(step, { ...ids, name: `invoke_agent ${name}`, startedAt: at, opening, link: null, panelStep });
   }
 
   #toolCalled({ seq, at }: RunEvent, { step, tool, round, durationMs, error, hits }: ToolCalledData): void {
@@ -158,8 +158,8 @@ export class RunTrace {
       ...{ 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': tool, 'gen_ai.tool.type': 'datastore' },
       ...{ 'council.step': step, 'council.round': round, 'council.hits': hits.length },
     };
-    const parentSeq = this.#attempts.get(step)?.seq ?? 0;
-    const span = { seq, parentSeq, name: `execute_tool ${tool}`, startedAt, opening, link: null };
+    const ids = { spanId: this.#idAt(seq), parentSpanId: this.#attempts.get(step)?.spanId ?? this.#rootId() };
+    const span = { ...ids, name: `execute_tool ${tool}`, startedAt, opening, link: null };
     this.#close(span, at, { error: error === null ? null : 'tool_error' });
   }
 
@@ -188,7 +188,8 @@ export class RunTrace {
     if (type !== 'RunPaused') return;
     const { gate, reason = 'approval' } = data;
     const opening = { 'council.gate': gate, 'council.pause.reason': reason, 'gen_ai.conversation.id': this.#runId };
-    this.#pause = { seq, parentSeq: 0, name: 'wait_for_human', startedAt: at, opening, link: null };
+    const ids = { spanId: this.#idAt(seq), parentSpanId: this.#rootId() };
+    this.#pause = { ...ids, name: 'wait_for_human', startedAt: at, opening, link: null };
   }
 
   #endPause({ at }: RunEvent, decision: string): void {
@@ -219,20 +220,24 @@ export class RunTrace {
   }
 
   #close(span: OpenSpan, at: string, { attributes = {}, error = null }: SpanEnd): void {
-    const { seq, parentSeq, name, startedAt, opening, link } = span;
-    const idOf = (each: number): string => spanIdOf(this.#runId, each, this.#sha256);
+    const { spanId, parentSpanId, name, startedAt, opening, link } = span;
     this.#ended.push({
-      traceId: traceIdOf(this.#runId),
-      spanId: idOf(seq),
-      parentSpanId: parentSeq === null ? null : idOf(parentSeq),
-      name,
-      startedAt,
+      ...{ traceId: this.#traceId, spanId, parentSpanId, name, startedAt },
       // The clocks of two instances may differ.
       endedAt: at < startedAt ? startedAt : at,
       attributes: { ...opening, ...attributes, 'error.type': error },
       error,
       link,
     });
+  }
+
+  #idAt(seq: number): string {
+    return spanIdOf(this.#runId, seq, this.#sha256);
+  }
+
+  /** The id of the span of the run. */
+  #rootId(): string {
+    return this.#run?.spanId ?? this.#idAt(0);
   }
 }
 

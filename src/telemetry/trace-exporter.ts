@@ -12,8 +12,6 @@ const MAX_QUEUED = 10_000;
 /** Waits between two tries while the collector is away, in milliseconds. */
 const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 30_000;
-/** How long a trace waits for others, in milliseconds: a request takes as much processor time as ten traces. */
-const GATHER_MS = 1_000;
 /** A request gets no further trace once it has this many spans, the default of OpenTelemetry's exporters. */
 const ENOUGH_SPANS = 512;
 /** How long a stop waits for traces, in milliseconds, unless the collector is away. */
@@ -21,6 +19,8 @@ const STOP_MS = 1_000;
 
 export interface TraceExporterDeps {
   readonly send: Send;
+  /** How long a trace waits for others, in milliseconds: a request takes as much processor time as ten traces. */
+  readonly delayMs: number;
   /** The trace of a run, or null if the run has not ended. Waits while the log is unavailable. */
   readonly traceOf: (runId: string, signal: AbortSignal) => Promise<readonly Span[] | null>;
   readonly system: Pick<System, 'after' | 'random'>;
@@ -76,12 +76,12 @@ export class TraceExporter {
   }
 
   async #work(): Promise<void> {
-    const { send, system } = this.#deps;
+    const { send, delayMs, system } = this.#deps;
     const { signal } = this.#stopping;
     let isFull = false;
     while (this.#queue.length > 0 && !signal.aborted) {
       const isDue = isFull || this.#singles > 0 || this.#failures > 0;
-      if (!isDue) await wait(system, GATHER_MS, this.#hurrying.signal);
+      if (!isDue) await wait(system, delayMs, this.#hurrying.signal);
       const { runs, spans } = await this.#batch();
       isFull = spans.length >= ENOUGH_SPANS;
       if (runs === 0) continue;

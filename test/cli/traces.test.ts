@@ -36,7 +36,7 @@ describe('council traces', () => {
 
   it('exports the ended runs of a time, the same from a service, from its folder, and by the service itself', async () => {
     const dataDir = join(bench.path, 'service');
-    const traces = { endpoint: collector.url, headers: {} };
+    const traces = { endpoint: collector.url, headers: {}, delayMs: 500 };
     const service = await startService({ dataDir, eventStore: null, traces });
     const rest = restClient(service.url);
     for (const topic of ['Trees', 'Rivers']) await rest.until(await rest.start(topic), isOver);

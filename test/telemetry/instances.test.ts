@@ -18,7 +18,7 @@ describe('Two instances of one log', () => {
     const collector = await fakeServer<OtlpRequest>([sends({})]);
     const open = (): Promise<RunningService> => {
       const { log } = shared.line();
-      const traces = { endpoint: collector.url, headers: {} };
+      const traces = { endpoint: collector.url, headers: {}, delayMs: 500 };
       return startService({ traces, decorate: (own) => changedLog(log, { close: () => own.close() }) });
     };
     const [here, there] = [await open(), await open()];

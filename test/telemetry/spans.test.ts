@@ -46,7 +46,7 @@ describe('The trace of a recorded run', () => {
         expect(trace).to.equal(null);
         return;
       }
-      const spans = spansIn(JSON.parse(JSON.stringify(traceRequest(trace ?? []))) as OtlpRequest);
+      const spans = spansIn(JSON.parse(traceRequest(trace ?? [])) as OtlpRequest);
       const opening = events.filter(({ type }) => OPENING.includes(type));
       const ids = opening.map(({ seq }) => idAt(runId, seq));
       expect(spans.map(({ spanId }) => spanId)).to.have.members(ids);
@@ -99,7 +99,7 @@ describe('The trace of a recorded run', () => {
       durationMs: 5,
     };
     const spans = spansOf(started(1), { type: 'NodeCompleted', data: ended }, completed);
-    const [, attempt] = spansIn(JSON.parse(JSON.stringify(traceRequest(spans))) as OtlpRequest);
+    const [, attempt] = spansIn(JSON.parse(traceRequest(spans)) as OtlpRequest);
     expect(attempt?.name).to.match(/^invoke_agent ./);
     expect(attributesOf(attempt ?? { attributes: [] })).to.include({
       'gen_ai.operation.name': 'invoke_agent',
@@ -117,7 +117,7 @@ describe('The trace of a recorded run', () => {
     for (const { lines } of readGolden()) {
       const events = typed(lines);
       const spans = traceOf(RUN, events) ?? [];
-      const sent = spansIn(JSON.parse(JSON.stringify(traceRequest(spans))) as OtlpRequest);
+      const sent = spansIn(JSON.parse(traceRequest(spans)) as OtlpRequest);
       for (const { key, value } of sent.flatMap(({ attributes }) => attributes)) {
         const [type = ''] = Object.keys(value);
         expect(type, key).to.equal(types.get(key) ?? type);
@@ -127,7 +127,7 @@ describe('The trace of a recorded run', () => {
     expect(types.get('council.run.score')).to.equal('doubleValue');
     const free = { step: 1, node: 'master_agent', attempt: 1, output: { draft: 'x' }, costUsd: 0, durationMs: 5 };
     const request = traceRequest(spansOf(started(1), { type: 'NodeCompleted', data: free }, completed));
-    expect(JSON.stringify(request)).to.include('{"key":"council.cost_usd","value":{"doubleValue":0}}');
+    expect(request).to.include('{"key":"council.cost_usd","value":{"doubleValue":0}}');
   });
 
   it('ends an attempt that its instance lost when the next one starts', () => {

@@ -20,7 +20,7 @@ describe('The export of traces', () => {
   beforeEach(async () => {
     collector = await fakeServer<OtlpRequest>([ACCEPTED]);
     const headers = { Authorization: 'Bearer collect' };
-    service = await startService({ traces: { endpoint: collector.url, headers } });
+    service = await startService({ traces: { endpoint: collector.url, headers, delayMs: 500 } });
     rest = restClient(service.url);
   });
   afterEach(async () => {
