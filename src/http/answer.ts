@@ -106,6 +106,15 @@ function drainRequest(request: IncomingMessage, system: Pick<System, 'after'>): 
   });
 }
 
+/**
+ * Calls back when all earlier answers on the connection of a response are sent, or never if the connection closes before.
+ * Node emits no `close` on a response whose turn has not come: what it held until then would never be released.
+ */
+export function whenItsTurn(response: ServerResponse, onTurn: () => void): void {
+  if (response.socket === null) response.once('socket', onTurn);
+  else onTurn();
+}
+
 /** Calls back when a response is sent or aborted; at once if it already is. */
 export function whenClosed(response: ServerResponse, onClosed: () => void): void {
   if (response.closed || response.writableEnded) onClosed();
