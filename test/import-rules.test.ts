@@ -212,7 +212,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   webhooks: {
     ...PURE,
     ours: [
-      ...['errors', 'system', 'generated', 'eventlog', 'eventsourcing', 'models/retry-after', 'api/problems'],
+      ...['errors', 'system', 'generated', 'eventlog', 'eventsourcing', 'api/problems'],
       ...['run/errors', 'run/events', 'run/state', 'run/stream', 'http/body', 'http/idempotency', 'http/route'],
     ],
     types: SHARED_TYPES,

@@ -1,13 +1,12 @@
 /** One attempt at a delivery. */
 import { retryWhileUnavailable } from '../eventsourcing/append-with-retry.js';
-import { requestedWaitMs } from '../models/retry-after.js';
 import { RunCorrupt } from '../run/errors.js';
 import { inTime } from '../system/async/deadline.js';
 import type { System } from '../system/system.js';
 import type { Delivery } from './deliveries.js';
 import type { Messages } from './message.js';
 import type { Post, PostAnswer } from './post.js';
-import { nextAttemptMs } from './retry-schedule.js';
+import { nextAttemptMs, retryAfterMs } from './retry-schedule.js';
 import type { HmacSha256 } from './signature.js';
 import { signedHeaders } from './signature.js';
 import type { Webhook } from './state.js';
@@ -89,7 +88,8 @@ async function answerTo(
 function reasonIn(error: unknown): string {
   const first = error instanceof AggregateError ? (error.errors[0] as unknown) : error;
   const text = first instanceof Error ? first.message : String(first);
-  return text.toWellFormed().slice(0, MAX_REASON_CHARS);
+  // Cutting may leave half a character, which cannot be recorded.
+  return text.trim().slice(0, MAX_REASON_CHARS).toWellFormed();
 }
 
 function after(before: Delivery, answer: Answered, system: AttemptDeps['system']): Attempted {
@@ -104,13 +104,10 @@ function after(before: Delivery, answer: Answered, system: AttemptDeps['system']
   const error = 'reason' in answer ? answer.reason : `it answered ${answer.status}`;
   if (responseStatus === GONE) return { delivery: ended(delivery, { status: 'failed', error }), isGone: true };
   const retryAfter = 'status' in answer ? answer.retryAfter : null;
-  const nextMs = nextAttemptMs(
-    {
-      ...{ attempts, firstMs: Date.parse(firstAttemptAt), nowMs: Date.parse(now) },
-      retryAfterMs: retryAfter === null ? null : requestedWaitMs({ 'retry-after': retryAfter }, null, now),
-    },
-    system.random,
-  );
+  const nowMs = Date.parse(now);
+  const askedMs = retryAfter === null ? null : retryAfterMs(retryAfter, nowMs);
+  const failed = { attempts, firstMs: Date.parse(firstAttemptAt), nowMs, retryAfterMs: askedMs };
+  const nextMs = nextAttemptMs(failed, system.random);
   if (nextMs === null) return { delivery: ended(delivery, { status: 'failed', error }), isGone: false };
   return { delivery: { ...delivery, error, nextAttemptAt: new Date(nextMs).toISOString() }, isGone: false };
 }
