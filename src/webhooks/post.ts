@@ -1,6 +1,6 @@
 /** Sends one request to a receiver, over a connection of its own, and only to an address that was checked. */
 import type { LookupAddress } from 'node:dns';
-import type { IncomingMessage, RequestOptions } from 'node:http';
+import type { ClientRequest, IncomingMessage, RequestOptions } from 'node:http';
 import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { orAborted } from '../system/async/deadline.js';
@@ -36,11 +36,13 @@ export class AddressRefused extends Error {
 }
 
 /**
- * How much of an answer's body is read, in bytes and milliseconds, before the connection is cut. The body has no meaning,
- * but some receivers report a connection that is cut before they have sent it.
+ * How much of an answer's body is read, in bytes, and how long the connection stays open after the status, in milliseconds.
+ * The body has no meaning, but some receivers report a connection that is cut before they have sent it.
  */
 const MAX_ANSWER_BYTES = 64 * 1024;
-const MAX_ANSWER_MS = 1_000;
+const MAX_OPEN_MS = 1_000;
+/** Most interim answers, such as 103. Without a limit they would take processor time from runs until the deadline. */
+const MAX_INTERIM = 16;
 
 export interface HttpPostDeps {
   /** Called anew for each request. */
@@ -73,14 +75,20 @@ interface Sending extends Pick<PostRequest, 'headers' | 'body' | 'signal'> {
 }
 
 function sent(url: URL, { headers, body, signal, addresses, after }: Sending): Promise<PostAnswer> {
-  const request = url.protocol === 'https:' ? httpsRequest : httpRequest;
+  const send = url.protocol === 'https:' ? httpsRequest : httpRequest;
   return new Promise((resolve, reject) => {
     const options = { method: 'POST', headers, signal, agent: false, lookup: pinnedTo(addresses) } as const;
-    request(url, options)
+    const request = send(url, options);
+    let interim = 0;
+    request
       .on('error', reject)
+      .on('information', () => {
+        interim += 1;
+        if (interim > MAX_INTERIM) request.destroy(new Error('it sent too many interim answers'));
+      })
       .on('response', (response) => {
         resolve(answerOf(response));
-        drain(response, after);
+        drain(response, request, after);
       })
       // Without this listener Node closes the connection and reports nothing.
       .on('upgrade', (response, socket) => {
@@ -101,17 +109,19 @@ function pinnedTo(addresses: readonly LookupAddress[]): NonNullable<RequestOptio
   };
 }
 
-/** Reads the body of an answer, within limits. */
-function drain(response: IncomingMessage, after: System['after']): void {
+/** Reads the body of an answer, within limits. The receiver may not have read the request yet. */
+function drain(response: IncomingMessage, request: ClientRequest, after: System['after']): void {
   let bytes = 0;
-  const cancelCut = after(MAX_ANSWER_MS, () => response.destroy());
+  request.on(
+    'close',
+    after(MAX_OPEN_MS, () => request.destroy()),
+  );
   response
     .on('data', (chunk: Buffer) => {
       bytes += chunk.length;
-      if (bytes > MAX_ANSWER_BYTES) response.destroy();
+      if (bytes > MAX_ANSWER_BYTES) request.destroy();
     })
-    .on('error', () => undefined)
-    .on('close', cancelCut);
+    .on('error', () => undefined);
 }
 
 function answerOf({ statusCode = 0, headers }: IncomingMessage): PostAnswer {
