@@ -123,8 +123,10 @@ export class Backlog {
     const isAll = known.length === this.#fresh.length;
     const through = isAll ? this.#placeRef : (known.at(-1)?.ref ?? this.#record.state.through);
     const unattempted = known.map(({ delivery }) => delivery).filter(({ id }) => !results.has(id));
-    const data = { through, changed: [...unattempted, ...results.values()] };
-    await this.#record.append({ type: 'DeliveriesChanged', data }, signal);
+    await this.#record.append((state) => {
+      const valid = [...results.values()].filter((result) => !isOverridden(result, state));
+      return { type: 'DeliveriesChanged', data: { through, changed: [...unattempted, ...valid] } };
+    }, signal);
     this.#fresh = this.#fresh.slice(known.length);
     for (const id of results.keys()) this.#results.delete(id);
     this.#unrecorded = 0;
@@ -134,4 +136,10 @@ export class Backlog {
   #freshUpTo(results: ReadonlyMap<string, Delivery>): readonly Fresh[] {
     return this.#fresh.slice(0, this.#fresh.findLastIndex(({ delivery }) => results.has(delivery.id)) + 1);
   }
+}
+
+/** Whether a human has asked for another attempt, at once, while an attempt that failed was in progress. */
+function isOverridden({ id, status, attempts }: Delivery, { waiting }: Deliveries): boolean {
+  const recorded = waiting.find((each) => each.id === id);
+  return status === 'waiting' && recorded !== undefined && recorded.attempts < attempts - 1;
 }

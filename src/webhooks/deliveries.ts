@@ -70,8 +70,10 @@ export function afterFact(state: Deliveries, { type, data }: DeliveryFact): Deli
       const found = deliveryIn(state, data.deliveryId);
       if (found === undefined) return state;
       const rest = withoutDelivery(state, found.id);
-      // It becomes the first of its run, because its event precedes those that wait.
-      return { ...rest, waiting: [{ ...found, ...UNATTEMPTED }, ...rest.waiting] };
+      // It becomes the first, unless earlier events of its run wait.
+      const isBefore = ({ runId, seq }: Delivery): boolean => runId === found.runId && seq < found.seq;
+      const place = rest.waiting.findLastIndex(isBefore) + 1;
+      return { ...rest, waiting: rest.waiting.toSpliced(place, 0, { ...found, ...UNATTEMPTED }) };
     }
     default:
       return type satisfies never;

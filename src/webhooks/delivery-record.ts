@@ -28,10 +28,16 @@ export class DeliveryRecord {
     return this.#state;
   }
 
-  /** Appends a change after what other instances have appended. One call at a time. @throws {DeliveriesTaken} */
-  append(changed: DeliveryFact, signal: AbortSignal): Promise<void> {
+  /**
+   * Appends a change after what other instances have appended. One call at a time.
+   *
+   * @param decide returns the change of a state; called again if another instance has appended meanwhile
+   * @throws {DeliveriesTaken}
+   */
+  append(decide: (state: Deliveries) => DeliveryFact, signal: AbortSignal): Promise<void> {
     const { instanceId } = this.#deps;
     return this.#append(() => {
+      const changed = decide(this.#state);
       const { sinceClaim } = this.#state;
       return sinceClaim < CLAIM_EVERY ? changed : claimedBy(instanceId, afterFact(this.#state, changed));
     }, signal);

@@ -1,0 +1,246 @@
+import { expect } from 'chai';
+import { once } from 'node:events';
+import type { Socket } from 'node:net';
+import { createServer } from 'node:net';
+import type { NewWebhook, WebhookDelivery } from '../../src/generated/schemas.js';
+import { positionFromText } from '../../src/eventlog/port.js';
+import { attempt } from '../../src/webhooks/attempt.js';
+import { newDelivery } from '../../src/webhooks/deliveries.js';
+import { httpPost } from '../../src/webhooks/post.js';
+import type { Webhook } from '../../src/webhooks/state.js';
+import { instantModel } from '../support/instant-model.js';
+import type { JumpingSystem } from '../support/jumping-system.js';
+import { jumpingSystem } from '../support/jumping-system.js';
+import type { RestClient } from '../support/rest-client.js';
+import { restClient } from '../support/rest-client.js';
+import type { RunningService } from '../support/running-service.js';
+import { startService } from '../support/running-service.js';
+import { untilTrue } from '../support/until-true.js';
+import type { Receiver } from '../support/webhook-receiver.js';
+import { answers, startReceiver } from '../support/webhook-receiver.js';
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+
+/** A receiver that speaks in bytes. */
+interface RawReceiver {
+  readonly url: string;
+  readonly sockets: ReadonlySet<Socket>;
+  stop(): Promise<void>;
+}
+
+async function rawReceiver(onConnection: (socket: Socket) => void): Promise<RawReceiver> {
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket.on('error', () => undefined).on('close', () => sockets.delete(socket)));
+    onConnection(socket);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  return {
+    url: `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}/hook`,
+    sockets,
+    async stop() {
+      const closed = once(server, 'close');
+      server.close();
+      for (const socket of sockets) socket.destroy();
+      await closed;
+    },
+  };
+}
+
+describe('A hostile receiver of webhooks', () => {
+  let system: JumpingSystem;
+  let service: RunningService;
+  let rest: RestClient;
+  let receiver: Receiver;
+  let raw: RawReceiver | null;
+
+  beforeEach(async () => {
+    system = jumpingSystem();
+    receiver = await startReceiver();
+    raw = null;
+    service = await startService({ system, model: instantModel(), webhookAllowPrivate: true });
+    rest = restClient(service.url);
+  });
+  afterEach(async () => {
+    await service.stop();
+    await receiver.stop();
+    await raw?.stop();
+  });
+
+  const register = async (url: string, types = ['RunCompleted']): Promise<NewWebhook> =>
+    rest.read(await rest.post('/api/webhooks', { url, types }), 201, 'new-webhook.json');
+  const finished = async (): Promise<string> => {
+    const runId = await rest.start();
+    await rest.until(runId, ({ status }) => status === 'completed');
+    return runId;
+  };
+  const listed = async ({ id }: NewWebhook): Promise<readonly WebhookDelivery[]> =>
+    rest.read(await rest.get(`/api/webhooks/${id}/deliveries`), 200, 'webhook-delivery-list.json');
+  /** The first listed delivery that meets a condition. */
+  const delivery = async (
+    webhook: NewWebhook,
+    condition: (each: WebhookDelivery) => boolean,
+  ): Promise<WebhookDelivery> => {
+    let found: WebhookDelivery | undefined;
+    await untilTrue(async () => (found = (await listed(webhook)).find(condition)) !== undefined);
+    if (found === undefined) throw new Error('There is no such delivery');
+    return found;
+  };
+  const retry = async (webhook: NewWebhook, { id }: WebhookDelivery): Promise<void> => {
+    expect((await rest.post(`/api/webhooks/${webhook.id}/deliveries/${id}/retry`)).status).to.equal(202);
+  };
+
+  for (const [text, fromMs, toMs] of [
+    ['200000000', 3 * DAY_MS, 3 * DAY_MS],
+    ['99999999999', 3 * DAY_MS, 3 * DAY_MS],
+    ['9'.repeat(40), 3 * DAY_MS, 3 * DAY_MS],
+    ['0', 1_000, 1_201],
+    ['-5', 5_000, 6_001],
+    ['soon', 5_000, 6_001],
+    ['6m0s', 5_000, 6_001],
+  ] as const) {
+    it(`that answers 429 with Retry-After: ${text} gets the next attempt within bounds`, async () => {
+      receiver.answerBy(answers(429, { 'Retry-After': text }));
+      const webhook = await register(receiver.url);
+      await finished();
+      const attempted = await delivery(webhook, ({ attempts }) => attempts === 1);
+      const { last_attempt_at: last, next_attempt_at: next } = attempted;
+      expect(Date.parse(next ?? '') - Date.parse(last ?? '')).to.be.within(fromMs, toMs);
+    });
+  }
+
+  it('that answers 429 with a date in Retry-After gets the next attempt then', async () => {
+    const at = Math.ceil(Date.parse(system.now()) / 1_000) * 1_000 + HOUR_MS;
+    receiver.answerBy(answers(429, { 'Retry-After': new Date(at).toUTCString() }));
+    const webhook = await register(receiver.url);
+    await finished();
+    const { next_attempt_at: next } = await delivery(webhook, ({ attempts }) => attempts === 1);
+    expect(Date.parse(next ?? '')).to.be.within(at, at + 0.2 * HOUR_MS + 1_000);
+  });
+
+  it('that sends interim answers without end has failed at once, and takes no processor time', async () => {
+    raw = await rawReceiver((socket) => {
+      const flood = (): void => {
+        while (socket.writable && socket.write('HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(1_000)));
+      };
+      socket.once('data', flood).on('drain', flood);
+    });
+    const webhook = await register(raw.url);
+    await finished();
+    const { error } = await delivery(webhook, ({ attempts }) => attempts === 1);
+    expect(error).to.equal('it sent too many interim answers');
+    await untilTrue(() => raw?.sockets.size === 0);
+  });
+
+  it('is cut off at once when its webhook is deleted during an attempt', async () => {
+    raw = await rawReceiver((socket) => void socket.resume());
+    const webhook = await register(raw.url);
+    await finished();
+    await untilTrue(() => raw?.sockets.size === 1);
+    expect((await rest.send('DELETE', `/api/webhooks/${webhook.id}`)).status).to.equal(204);
+    await untilTrue(() => raw?.sockets.size === 0);
+    await finished();
+    expect(service.faults).to.deep.equal([]);
+  });
+
+  it('gets the events of a run in order, although a human retries one that waits for an earlier one', async () => {
+    const runId: { first: string | null } = { first: null };
+    receiver.answerBy((response, { message }) => {
+      runId.first ??= message.data.run_id;
+      response.writeHead(message.data.run_id === runId.first ? 500 : 204).end();
+    });
+    const webhook = await register(receiver.url, ['RunStarted', 'RunCompleted']);
+    await finished();
+    await receiver.until((all) => all.length === 1);
+    await finished();
+    const waits = await delivery(webhook, ({ type, run_id: id }) => type === 'RunCompleted' && id === runId.first);
+    expect(waits).to.include({ status: 'waiting', attempts: 0 });
+    await retry(webhook, waits);
+    receiver.answerBy(answers(204));
+    const typesOfFirst = (): readonly string[] =>
+      receiver.received.filter(({ message }) => message.data.run_id === runId.first).map(({ message }) => message.type);
+    await untilTrue(() => {
+      system.jump(1_000);
+      return typesOfFirst().includes('RunCompleted');
+    });
+    // The first attempt at RunStarted has failed.
+    expect(typesOfFirst()).to.deep.equal(['RunStarted', 'RunStarted', 'RunCompleted']);
+  });
+
+  it('gets another attempt at once if a human asks for it while an attempt is in progress', async () => {
+    receiver.answerBy(answers(500));
+    const webhook = await register(receiver.url);
+    await finished();
+    for (let attempts = 1; attempts <= 3; attempts += 1) {
+      await delivery(webhook, (each) => each.attempts === attempts);
+      if (attempts < 3) system.jump(10 * 60_000);
+    }
+    let fail = (): void => undefined;
+    receiver.answerBy((response) => (fail = () => void response.writeHead(500).end()));
+    system.jump(10 * 60_000);
+    await receiver.until((all) => all.length === 4);
+    await retry(webhook, await delivery(webhook, ({ attempts }) => attempts === 3));
+    receiver.answerBy(answers(204));
+    fail();
+    await delivery(webhook, ({ status }) => status === 'delivered');
+    expect(receiver.received).to.have.length(5);
+  });
+});
+
+describe('A request to a receiver', () => {
+  it('is cut off if the receiver has answered and does not take the rest of the request', async () => {
+    const system = jumpingSystem();
+    const bodyBytes = 64 * 1024 * 1024;
+    let received = 0;
+    const raw = await rawReceiver((socket) => {
+      socket.pause().write('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n');
+    });
+    const post = httpPost({
+      resolve: () => Promise.resolve([{ address: '127.0.0.1', family: 4 }]),
+      after: system.after,
+    });
+    const request = { url: new URL(raw.url), headers: {}, body: '.'.repeat(bodyBytes), accepts: () => true };
+    const { status } = await post({ ...request, signal: new AbortController().signal });
+    expect(status).to.equal(200);
+    system.jump(1_000);
+    const [socket] = raw.sockets;
+    const ended = new Promise<void>((resolve) => socket?.on('close', () => resolve()).on('end', () => resolve()));
+    socket?.on('data', (chunk: Buffer) => (received += chunk.length)).resume();
+    await ended;
+    expect(received).to.be.below(bodyBytes);
+    await raw.stop();
+  });
+
+  it('has a reason of whole characters when it fails, so that the result can be recorded', async () => {
+    const system = jumpingSystem();
+    const webhook: Webhook = {
+      ...{
+        id: 'one',
+        url: 'https://example.com/',
+        types: new Set(),
+        blueprintId: null,
+        secret: 'whsec_AAAA',
+        oldSecret: null,
+      },
+      ...{
+        createdAt: '2026-01-01T00:00:00.000Z',
+        registeredAt: positionFromText('0'),
+        isDisabled: false,
+        isDeleted: false,
+      },
+      head: { seq: 0, id: 'one', hash: '' },
+    };
+    const deps = {
+      ...{ system, accepts: () => true, hmac: () => '', messages: { bodyOf: () => Promise.resolve('{}') } },
+      post: () => Promise.reject(new Error(`${'x'.repeat(299)}😀 and more\n`)),
+    };
+    const { delivery } = await attempt(webhook, newDelivery('event', 'RunCompleted', { runId: 'run', seq: 0 }), {
+      deps,
+      signal: new AbortController().signal,
+    });
+    expect(delivery.error?.isWellFormed()).to.equal(true);
+  });
+});
