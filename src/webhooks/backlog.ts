@@ -6,7 +6,7 @@ import type { Position } from '../eventlog/port.js';
 import type { AppendDeps } from '../eventsourcing/handle-command.js';
 import { Sequencer } from '../system/async/sequencer.js';
 import type { Deliveries, Delivery, RunEventRef } from './deliveries.js';
-import { newDelivery } from './deliveries.js';
+import { deliveryIn, newDelivery } from './deliveries.js';
 import { DeliveryRecord } from './delivery-record.js';
 
 /** Most deliveries that wait in memory for one webhook. Later events stay in the log until half of them have ended. */
@@ -76,12 +76,16 @@ export class Backlog {
     return this.#unrecorded >= PLACE_EVERY;
   }
 
-  /** Considers the next event of the log. The caller has checked that there is room. */
+  /**
+   * Considers the next event of the log. The caller has checked that there is room. Skips an event that has a delivery: it is
+   * read again if the place was lost.
+   */
   consider({ id, type, position, ...ref }: OfferedEvent, isWanted: boolean): void {
     this.passTo(position);
     this.#placeRef = ref;
     this.#unrecorded += 1;
-    if (isWanted) this.#fresh = [...this.#fresh, { delivery: newDelivery(id, type, ref), ref }];
+    if (isWanted && deliveryIn(this.#record.state, id) === undefined)
+      this.#fresh = [...this.#fresh, { delivery: newDelivery(id, type, ref), ref }];
   }
 
   /** All events up to a position are considered. */

@@ -2,8 +2,9 @@
 import type { Position } from '../eventlog/port.js';
 import type { AppendDeps } from '../eventsourcing/handle-command.js';
 import { appendFacts } from '../eventsourcing/handle-command.js';
+import { RunCorrupt } from '../run/errors.js';
 import { runStream } from '../run/events.js';
-import type { Deliveries } from './deliveries.js';
+import type { Deliveries, RunEventRef } from './deliveries.js';
 import { claimedBy, evolveDeliveries, readDeliveries } from './deliveries.js';
 import { deliveryStream } from './events.js';
 import type { Webhook } from './state.js';
@@ -42,14 +43,30 @@ export interface ClaimOptions {
   readonly signal: AbortSignal;
 }
 
-/** The position of the last considered event. If that event is lost, the position of the registration, to omit no event. */
+/**
+ * A position up to which all events are considered: that of the last one. If that event is lost or its run is corrupt, that
+ * of an earlier delivery, or of the registration, to omit no event.
+ */
 async function placeOf(
   { registeredAt }: Webhook,
-  { through }: Deliveries,
+  { through, delivered, failed }: Deliveries,
   { log }: Pick<AppendDeps, 'log'>,
 ): Promise<Position> {
   if (through === null) return registeredAt;
-  const range = { from: through.seq, max: 1 };
-  for await (const { position } of log.readStream(runStream(through.runId), range)) return position;
+  for (const event of [through, ...delivered.toReversed(), ...failed.toReversed()]) {
+    const position = await positionOf(event, log);
+    if (position !== null) return position;
+  }
   return registeredAt;
+}
+
+/** The position of an event, or null if it cannot be read. */
+async function positionOf({ runId, seq }: RunEventRef, log: AppendDeps['log']): Promise<Position | null> {
+  try {
+    for await (const { revision, position } of log.readStream(runStream(runId), { from: seq, max: 1 }))
+      if (revision === seq) return position;
+  } catch (error) {
+    if (!(error instanceof RunCorrupt)) throw error;
+  }
+  return null;
 }

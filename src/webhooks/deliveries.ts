@@ -48,7 +48,8 @@ const UNATTEMPTED: Omit<Delivery, 'id' | 'runId' | 'seq' | 'type'> = {
 
 /** The delivery with this id that waits or is kept, or undefined if there is none. */
 export function deliveryIn({ waiting, failed, delivered }: Deliveries, id: string): Delivery | undefined {
-  return [...waiting, ...failed, ...delivered].find((each) => each.id === id);
+  const isIt = (each: Delivery): boolean => each.id === id;
+  return waiting.find(isIt) ?? failed.find(isIt) ?? delivered.find(isIt);
 }
 
 export function evolveDeliveries(state: Deliveries, event: Placed<DeliveryFact>): Deliveries {

@@ -1,4 +1,5 @@
 /** The log lines about webhooks for operators. A line names its webhook by id and host; the rest of its address may be secret. */
+import { ServiceStopping } from '../errors.js';
 import {
   AppendOutcomeUnknown,
   LogClosed,
@@ -9,12 +10,15 @@ import {
 } from '../eventlog/errors.js';
 import type { Logger } from '../system/logger.js';
 import type { Delivery } from './deliveries.js';
-import { WebhookCorrupt } from './errors.js';
+import { WebhookCorrupt, WebhookUnknown } from './errors.js';
 import { WEBHOOK_LIST_STREAM, deliveringWebhookOf, webhookIdOf } from './events.js';
 import type { Webhook } from './state.js';
 
-/** Another instance was first, or the log has lines of its own for it. */
-const EXPECTED = [RevisionConflict, AppendOutcomeUnknown, LogUnavailable, LogClosed, LogFull, LogCorrupt];
+/** Another instance was first, the webhook is deleted, the service stops, or the log has lines of its own for it. */
+const EXPECTED = [
+  ...[RevisionConflict, WebhookUnknown, ServiceStopping],
+  ...[AppendOutcomeUnknown, LogUnavailable, LogClosed, LogFull, LogCorrupt],
+];
 
 /** What an instance does for its webhooks, and tries again after a failure. */
 const TASKS = {

@@ -12,6 +12,7 @@ import { startService } from '../support/running-service.js';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
 import { onEmbeddedLog } from '../support/test-event-store.js';
+import { untilTrue } from '../support/until-true.js';
 import type { Receiver } from '../support/webhook-receiver.js';
 import { startReceiver } from '../support/webhook-receiver.js';
 
@@ -115,6 +116,22 @@ onEmbeddedLog(() => {
         expect(reported().filter((stream) => stream === `${kind}-${ids.two}`)).to.have.length(1);
       });
     }
+
+    it('costs no webhook if a page of the last delivered run is damaged, and nothing is repeated', async () => {
+      const first = await rest.start();
+      await receiver.until((all) => all.length === NAMES.length);
+      for (const id of Object.values(ids)) {
+        await untilTrue(async () => {
+          const list = await rest.get(`/api/webhooks/${id}/deliveries`);
+          return rest.read(list, 200, 'webhook-delivery-list.json').some(({ status }) => status === 'delivered');
+        });
+      }
+      await service.stop();
+      await serve((log) => unreadable(log, `run-${first}`));
+      await expectDelivers(...NAMES);
+      expect(receiver.received).to.have.length(2 * NAMES.length);
+      expect(service.faults.map((fault) => fieldOf(fault, 'webhookId'))).not.to.include.members(Object.values(ids));
+    });
 
     it('costs the later webhooks if a page of their list is damaged, and the earlier ones deliver', async () => {
       await service.stop();
