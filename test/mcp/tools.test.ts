@@ -78,6 +78,15 @@ for (const era of ['legacy', 'auto'] as const satisfies readonly Era[]) {
       expect(structured).to.deep.include({ status: 'completed', critic_score: 8 });
     });
 
+    it('say that the built-in council has no pauses if one is started with god_mode', async () => {
+      const { text } = await mcp.call('start_council', { topic: 'The sea', god_mode: true });
+      expect(text).to.include('The built-in council ignores god_mode: it does not pause.');
+      expect((await mcp.call('start_council', { topic: 'The sea' })).text).not.to.include('god_mode');
+      const saved = await mcp.call('start_council', { topic: 'The sea', council: 'pair', god_mode: true });
+      expect(saved.text).not.to.include('god_mode');
+      await mcp.call('decide', { ...idAndSeq((await awaited(runIdIn(saved))).text), action: 'reject' });
+    });
+
     it('lead through the pauses of God Mode: approve, modify, reject', async () => {
       const runId = await started({ council: 'pair', god_mode: true, budget: BUDGET });
       const first = await awaited(runId);

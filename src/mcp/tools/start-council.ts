@@ -20,8 +20,8 @@ export function startCouncilTool(http: HttpContext): Tool {
     name: 'start_council',
     description:
       'Starts a council of language models on a topic and returns the run_id at once. The run takes minutes: then call ' +
-      'await_run until it is completed or paused. With god_mode it pauses before each node for a person to decide. A ' +
-      'budget bounds what it may cost.',
+      'await_run until it is completed or paused. With god_mode a saved council pauses before each node for a person to ' +
+      'decide. A budget bounds what it may cost.',
     scope: 'run',
     input: 'start-council-call.json',
     output: inlinedSchema(http.schemas, 'run-start.json'),
@@ -35,11 +35,15 @@ export function startCouncilTool(http: HttpContext): Tool {
           : buildBlueprintRequest(http, { run, body: body.value, blueprintId: council });
       const request = actingRequest(req, pathOf(council), key === undefined ? {} : { [IDEMPOTENCY_KEY]: key });
       const { body: started } = await startRunOnce(request, http, { body, caller, buildRequest });
+      const isIgnored = council === undefined && godMode === true;
       const text = `Run ${started.run_id} has started. Call await_run with this run_id and timeout_s 50.`;
-      return { texts: [text], structured: { ...started } };
+      return { texts: [isIgnored ? `${text} ${NO_PAUSES}` : text], structured: { ...started } };
     },
   });
 }
+
+/** The assistant must not wait for a pause, or leave the person to believe that one will come. */
+const NO_PAUSES = 'The built-in council ignores god_mode: it does not pause. For pauses, start a saved council.';
 
 /** The path of the same start by REST: the same idempotency key there gives the same run. */
 function pathOf(council: StartCouncilCall['council']): string {
