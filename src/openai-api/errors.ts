@@ -69,6 +69,15 @@ export function refusal(message: string, { status = 400, code, at = [], headers 
 
 /** The refusal of a model that is no council. */
 export function unknownModel(model: string): RequestRefused {
-  const message = `The model ${JSON.stringify(model)} does not exist; GET /v1/models lists the councils`;
+  const message = `The model ${quoted(model)} does not exist; GET /v1/models lists the councils`;
   return refusal(message, { status: 404, code: 'model_not_found', at: ['model'] });
+}
+
+/** Most characters of a value from a client in an error. */
+const MAX_QUOTED = 100;
+
+/** A value from a client, as JSON. */
+export function quoted(value: unknown): string {
+  const text = JSON.stringify(value ?? null);
+  return text.length > MAX_QUOTED ? `${text.slice(0, MAX_QUOTED).toWellFormed()}…` : text;
 }

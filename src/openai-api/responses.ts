@@ -12,7 +12,7 @@ import { RunFinished } from '../run/errors.js';
 import { runStream } from '../run/events.js';
 import type { RunState } from '../run/state.js';
 import { modelStarts } from './council-model.js';
-import { refusal } from './errors.js';
+import { quoted, refusal } from './errors.js';
 import type { FollowDeps } from './followed-run.js';
 import { endOf } from './followed-run.js';
 import { progressLine } from './progress.js';
@@ -174,7 +174,7 @@ function messagesIn({ input, instructions }: ResponseRequest): readonly SentMess
   const messages = input.map(({ type = 'message', role = '', content }, index) => {
     const at = ['input', index];
     if (type === 'message') return { role, content, at };
-    const message = `Input of type ${JSON.stringify(type)} is not supported; message is`;
+    const message = `Input of type ${quoted(type)} is not supported; message is`;
     throw refusal(message, { code: 'unsupported_content', at: [...at, 'type'] });
   });
   return [...before, ...messages];

@@ -1,6 +1,6 @@
 /** The topic of a run from the messages of a chat. */
 import { codePoints } from '../graph/limits.js';
-import { refusal } from './errors.js';
+import { quoted, refusal } from './errors.js';
 
 /** A message as a client sends it. */
 export interface SentMessage {
@@ -57,7 +57,7 @@ export function conversationOf(messages: readonly SentMessage[], field: string):
 function nameOf({ role, at }: SentMessage): string {
   const name = ROLES.get(role);
   if (name !== undefined) return name;
-  const message = `A message of role ${JSON.stringify(role)} is not supported; system, developer, user and assistant are`;
+  const message = `A message of role ${quoted(role)} is not supported; system, developer, user and assistant are`;
   throw refusal(message, { code: 'unsupported_content', at: [...at, 'role'] });
 }
 
@@ -65,7 +65,9 @@ function textOf({ content = '', at }: SentMessage): string {
   if (typeof content === 'string') return content;
   const texts = content.map(({ type, text }, index) => {
     if (TEXT_PARTS.has(type) && typeof text === 'string') return text;
-    const message = `Content of type ${JSON.stringify(type ?? null)} is not supported; text is`;
+    const message = TEXT_PARTS.has(type)
+      ? 'The text of the part should be a string'
+      : `Content of type ${quoted(type)} is not supported; text is`;
     throw refusal(message, { code: 'unsupported_content', at: [...at, 'content', index] });
   });
   return texts.join('');

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { unknownModel } from '../../src/openai-api/errors.js';
 import type { SentMessage } from '../../src/openai-api/topic.js';
 import { conversationOf } from '../../src/openai-api/topic.js';
 import { piecesOf } from '../../src/openai-api/pieces.js';
@@ -39,6 +40,16 @@ describe('The topic of a chat', () => {
     expect([...topicOf(user('🌳'.repeat(10_000)))]).to.have.lengthOf(10_000);
     expect(() => topicOf(user('🌳'.repeat(10_001)))).to.throw('10001 characters');
     expect(() => topicOf({ role: 'system', content: 'x' }, user('x'.repeat(10_000)))).to.throw('10017 characters');
+  });
+
+  it('is refused with what is wrong: a part of type text without a text, or at most 100 characters of a value', () => {
+    for (const text of [null, 5, undefined])
+      expect(() => topicOf(user([{ type: 'text', text }]))).to.throw('The text of the part should be a string');
+    const long = 'x'.repeat(100_000);
+    const shown = /^.{0,50}"x{99}….{0,60}$/;
+    expect(() => topicOf(user([{ type: long }]))).to.throw(shown);
+    expect(() => topicOf({ role: long, content: 'Trees' })).to.throw(shown);
+    expect(unknownModel(long).message).to.match(shown);
   });
 });
 
