@@ -41,6 +41,8 @@ type OnceOptions = Pick<StartOptions, 'idempotencyKey' | 'signal'>;
 /** Filters; a run must pass all that are given. */
 export interface RunFilters extends CallOptions {
   readonly status?: HistoryQuery['status'] | undefined;
+  /** How the run ended: rejected and cancelled runs have the status `failed`. */
+  readonly outcome?: HistoryQuery['outcome'] | undefined;
   /** Id of the blueprint. */
   readonly blueprint?: string | undefined;
   /** Only runs of the built-in council. */
@@ -136,8 +138,8 @@ export class Runs {
     return Number(headers.get('Total-Count'));
   }
 
-  /** Numbers of runs that pass the filters, by status. */
-  counts(filters: Omit<RunFilters, 'limit' | 'sort' | 'status'> = {}): Promise<RunCounts> {
+  /** Numbers of runs that pass the filters, by status and by outcome. */
+  counts(filters: Omit<RunFilters, 'limit' | 'sort' | 'status' | 'outcome'> = {}): Promise<RunCounts> {
     return this.#api.json({ path: pathOf('runs', 'counts'), query: queryOf(filters), signal: filters.signal });
   }
 

@@ -1,11 +1,13 @@
 /** The query of a list of runs: filter, order and page. */
 import type { RunStatus } from '../run/state.js';
+import type { Outcome } from './overview.js';
 import type { Page, RunSummary } from './run-summary.js';
 import { durationOf } from './run-summary.js';
 
 /** A run must pass all given fields. */
 export interface RunFilter {
   readonly status?: RunStatus | undefined;
+  readonly outcome?: Outcome | undefined;
   readonly blueprintId?: string | undefined;
   /** Only runs of the built-in council. */
   readonly isBuiltIn?: true | undefined;

@@ -59,11 +59,15 @@ describe('The list of runs with trials, the built-in council and runs of a saved
   it('counts runs by status with the filters of the list', async () => {
     const counts = async (query: string) =>
       rest.read(await rest.get(`/api/runs/counts?${query}`), 200, 'run-counts.json');
-    const none = { pending: 0, running: 0, paused: 0, completed: 0, failed: 0 };
-    expect(await counts('trial=0')).to.deep.equal({ ...none, all: 3, paused: 1, completed: 2 });
-    expect(await counts('blueprint_id=pair')).to.deep.equal({ ...none, all: 2, paused: 1, completed: 1 });
-    expect(await counts('q=forest')).to.deep.equal({ ...none, all: 2, completed: 2 });
-    expect(await council.runs.counts({ builtIn: true })).to.deep.equal({ ...none, all: 1, completed: 1 });
+    const none = { pending: 0, running: 0, paused: 0, failed: 0 };
+    const completed = (runs: number) => ({
+      completed: runs,
+      outcomes: { completed: runs, failed: 0, rejected: 0, cancelled: 0 },
+    });
+    expect(await counts('trial=0')).to.deep.equal({ ...none, all: 3, paused: 1, ...completed(2) });
+    expect(await counts('blueprint_id=pair')).to.deep.equal({ ...none, all: 2, paused: 1, ...completed(1) });
+    expect(await counts('q=forest')).to.deep.equal({ ...none, all: 2, ...completed(2) });
+    expect(await council.runs.counts({ builtIn: true })).to.deep.equal({ ...none, all: 1, ...completed(1) });
     rest.problem(await rest.get('/api/runs/counts?from=x'), 422);
   });
 

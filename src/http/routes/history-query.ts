@@ -19,12 +19,12 @@ export function filterIn(query: FilterQuery): RunFilter {
   };
   const [from, to] = [time('from', 'first'), time('to', 'last')];
   if (errors.length > 0) throw brokenRules(errors);
-  const { status, blueprint_id: blueprintId, actor, parent, min_score: minScore, max_score: maxScore } = query;
+  const { status, outcome, blueprint_id: blueprintId, actor, parent, min_score: minScore, max_score: maxScore } = query;
   const isBuiltIn = query.built_in === undefined ? undefined : (true as const);
   const isTrial = query.trial === undefined ? undefined : isTrue(query.trial);
   // Search forms send empty fields.
   const q = query.q?.trim() === '' ? undefined : query.q;
-  return { status, blueprintId, isBuiltIn, isTrial, actor, parent, from, to, minScore, maxScore, q };
+  return { status, outcome, blueprintId, isBuiltIn, isTrial, actor, parent, from, to, minScore, maxScore, q };
 }
 
 export function isTrue(text: string | undefined): boolean {

@@ -6,7 +6,6 @@ import type { RunFilter } from '../../projections/run-list.js';
 import { placeOf } from '../../projections/run-list.js';
 import type { RunSummary } from '../../projections/run-summary.js';
 import { RunUnknown } from '../../run/errors.js';
-import type { RunStatus } from '../../run/state.js';
 import { cursorLink, pageOf, queryOf } from '../query.js';
 import type { HttpContext, Route } from '../route.js';
 import { runIdIn } from '../route.js';
@@ -66,24 +65,30 @@ function countsRoute(http: HttpContext): Route {
     isAlsoId: true,
     access: 'read',
     name: 'countRuns',
-    summary: 'Counts runs by status',
+    summary: 'Counts runs by status and by outcome',
     description: 'With the filters of the list, which all may be combined.',
     tag: 'history',
     query,
     success: { status: 200, description: 'The numbers', schema: 'run-counts.json' },
     async handle(ctx) {
       const filter = filterIn(query.read(ctx));
-      const count = async (status: RunStatus): Promise<number> => http.queries.count({ ...filter, status });
+      const count = async (part: Pick<RunFilter, 'status' | 'outcome'>): Promise<number> =>
+        http.queries.count({ ...filter, ...part });
       const counting = Promise.all([
-        count('pending'),
-        count('running'),
-        count('paused'),
-        count('completed'),
-        count('failed'),
+        count({ status: 'pending' }),
+        count({ status: 'running' }),
+        count({ status: 'paused' }),
+        count({ outcome: 'completed' }),
+        count({ outcome: 'failed' }),
+        count({ outcome: 'rejected' }),
+        count({ outcome: 'cancelled' }),
       ]);
-      const [pending, running, paused, completed, failed] = await http.withinDeadline(counting);
+      const [pending, running, paused, ...ended] = await http.withinDeadline(counting);
+      const [completed, unsuccessful, rejected, cancelled] = ended;
+      const failed = unsuccessful + rejected + cancelled;
+      const outcomes = { completed, failed: unsuccessful, rejected, cancelled };
       const all = pending + running + paused + completed + failed;
-      return { status: 200, body: { all, pending, running, paused, completed, failed } };
+      return { status: 200, body: { all, pending, running, paused, completed, failed, outcomes } };
     },
   };
 }

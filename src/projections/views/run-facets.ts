@@ -6,6 +6,7 @@ import type { DatabaseSyncInstance } from '@photostructure/sqlite';
 import { indexTermsOf } from '../../embeddings/words.js';
 import type { RunSummary } from '../run-summary.js';
 import { durationOf } from '../run-summary.js';
+import { outcomeOf } from './run-totals.js';
 import { fieldOf } from '../../system/untrusted.js';
 
 /**
@@ -23,6 +24,8 @@ export const FACETS_SCHEMA = `
     parent TEXT,
     is_trial INTEGER NOT NULL,
     status TEXT NOT NULL,
+    -- How a run failed: failed, rejected or cancelled.
+    failure TEXT,
     score REAL,
     cost REAL,
     -- In milliseconds.
@@ -35,6 +38,7 @@ export const FACETS_SCHEMA = `
   -- Ascending, so that a new run is appended to the last page.
   CREATE INDEX facets_created ON facets (created_at, id DESC);
   CREATE INDEX facets_status ON facets (status, created_at);
+  CREATE INDEX facets_failure ON facets (failure, created_at) WHERE failure IS NOT NULL;
   CREATE INDEX facets_blueprint ON facets (blueprint_id, created_at) WHERE blueprint_id IS NOT NULL;
   CREATE INDEX facets_actor ON facets (actor, created_at) WHERE actor IS NOT NULL;
   CREATE INDEX facets_parent ON facets (parent, created_at) WHERE parent IS NOT NULL;
@@ -56,12 +60,12 @@ export interface FacetTable {
 
 export function facetTable(database: DatabaseSyncInstance): FacetTable {
   const find = database.prepare(
-    'SELECT status, score, cost, duration, iterations, waiting_since, has_draft FROM facets WHERE key = ?',
+    'SELECT status, failure, score, cost, duration, iterations, waiting_since, has_draft FROM facets WHERE key = ?',
   );
-  const insert = database.prepare('INSERT INTO facets VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)');
+  const insert = database.prepare('INSERT INTO facets VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)');
   const update = database.prepare(
-    `UPDATE facets SET status = ?, score = ?, cost = ?, duration = ?, iterations = ?, waiting_since = ?, has_draft = ?
-     WHERE key = ?`,
+    `UPDATE facets SET status = ?, failure = ?, score = ?, cost = ?, duration = ?, iterations = ?, waiting_since = ?,
+     has_draft = ? WHERE key = ?`,
   );
   const index = database.prepare('INSERT OR REPLACE INTO words (rowid, text) VALUES (?, ?)');
   return {
@@ -84,10 +88,12 @@ export function facetTable(database: DatabaseSyncInstance): FacetTable {
 function shownOf(run: RunSummary, isCorrupt: boolean) {
   if (isCorrupt) {
     const values = { score: null, cost: null, duration: null, iterations: null, waiting_since: null };
-    return { status: 'failed', ...values, has_draft: 0 };
+    return { status: 'failed', failure: 'failed', ...values, has_draft: 0 };
   }
+  const outcome = outcomeOf(run);
   return {
     status: run.status,
+    failure: outcome === 'completed' ? null : outcome,
     score: run.criticScore,
     cost: run.usage?.costUsd ?? null,
     duration: durationOf(run),

@@ -133,7 +133,7 @@ function behind(after: RunPlace | undefined, order: ByValue['times']): readonly 
 
 /** The conditions of a filter on a row, except for the words. */
 export function conditionsOf(filter: RunFilter): readonly IndexedCondition[] {
-  const { parent, blueprintId, actor, status, from, to, minScore, maxScore, isTrial, isBuiltIn } = filter;
+  const { parent, blueprintId, actor, status, outcome, from, to, minScore, maxScore, isTrial, isBuiltIn } = filter;
   return [
     ...(isTrial === true ? [marked('is_trial = 1', 'facets_trial')] : []),
     ...(isBuiltIn === true ? [marked('blueprint_id IS NULL AND is_trial = 0', 'facets_built_in')] : []),
@@ -141,6 +141,7 @@ export function conditionsOf(filter: RunFilter): readonly IndexedCondition[] {
     ...equal('blueprint_id', blueprintId, 'facets_blueprint'),
     ...equal('actor', actor),
     ...equal('status', status),
+    ...(outcome === 'completed' ? equal('status', outcome) : equal('failure', outcome)),
     ...within('created_at', { hint: CREATED, isByTime: true }, [from, to]),
     ...within('score', { hint: SCORE, isByTime: false }, [minScore, maxScore]),
   ];

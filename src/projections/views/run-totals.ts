@@ -135,7 +135,8 @@ function amountsOf(used: ModelUsage): readonly number[] {
 
 type ModelUsage = NonNullable<RunSummary['usage']>['byModel'][number];
 
-function outcomeOf({ status, failureKind }: RunSummary): Outcome | null {
+/** How a run ended, or null if it has not. */
+export function outcomeOf({ status, failureKind }: RunSummary): Outcome | null {
   if (status === 'completed') return 'completed';
   if (status !== 'failed') return null;
   return failureKind === 'rejected' || failureKind === 'cancelled' ? failureKind : 'failed';

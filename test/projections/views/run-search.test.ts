@@ -20,6 +20,7 @@ const QUERIES = IS_SOAK ? 10_000 : 25;
 /** More runs than the number up to which the search counts the matches of a condition. */
 const RUNS = IS_SOAK ? 30_000 : 22_000;
 const WORDS = ['tree', 'trees', 'river', 'sea', 'stone', 'wind', 'rain', 'treaty'];
+const OUTCOMES = ['completed', 'failed', 'rejected', 'cancelled'] as const;
 const STATUSES = ['pending', 'running', 'paused', 'completed', 'failed'] as const;
 const ALL = 1_000_000;
 
@@ -69,6 +70,7 @@ describe(`Search for runs (SEED=${SEED})`, () => {
     const isOver = status === 'completed';
     return summaryWith(`${below(1e9)}-${index}`, {
       status,
+      failureKind: status === 'failed' ? oneOf(['rejected', 'cancelled', 'node_failed', null]) : null,
       createdAt: new Date(1_700_000_000_000 + 10 * index + below(200) - (below(50) === 0 ? 5_000 : 0)).toISOString(),
       ...someFigures(),
       ...oneOf([
@@ -97,6 +99,7 @@ describe(`Search for runs (SEED=${SEED})`, () => {
     const perhaps = <T>(made: () => T): T | undefined => (below(3) === 0 ? made() : undefined);
     const filter = {
       status: perhaps(() => oneOf(STATUSES)),
+      outcome: below(4) === 0 ? oneOf(OUTCOMES) : undefined,
       blueprintId: perhaps(() => oneOf(['a', 'b', 'rar', 'rare', 'none'])),
       actor: perhaps(() => oneOf(['ann', 'ben', 'nobody'])),
       parent: below(8) === 0 ? oneOf(['p', 'q', 'r']) : undefined,
@@ -150,6 +153,7 @@ describe(`Search for runs (SEED=${SEED})`, () => {
     const [one, other] = [runs[10] ?? expect.fail(), runs[2_000] ?? expect.fail()];
     const single: readonly RunFilter[] = [
       ...STATUSES.map((status) => ({ status })),
+      ...OUTCOMES.map((outcome) => ({ outcome })),
       ...[{ blueprintId: 'a' }, { blueprintId: 'none' }, { actor: 'ann' }, { parent: 'p' }],
       ...[{ from: one.createdAt }, { to: other.createdAt }, { from: one.createdAt, to: other.createdAt }],
       ...([{ isTrial: true }, { isBuiltIn: true }] as const),
@@ -313,10 +317,11 @@ function expected(runs: readonly RunSummary[], filter: RunFilter, sort: RunSort)
 }
 
 function fits(run: RunSummary, filter: RunFilter): boolean {
-  const { status, blueprintId, actor, parent, from, to, minScore, maxScore, q, isTrial, isBuiltIn } = filter;
+  const { status, outcome, blueprintId, actor, parent, from, to, minScore, maxScore, q, isTrial, isBuiltIn } = filter;
   const isEqual = <T>(wanted: T | undefined, value: T): boolean => wanted === undefined || value === wanted;
   return [
     isEqual<string>(status, run.status),
+    isEqual<string | null>(outcome, outcomeOf(run)),
     isEqual<string | null>(blueprintId, run.blueprintId),
     isEqual<string | null>(actor, run.actor),
     isEqual<string | null>(parent, run.parent),
@@ -326,6 +331,12 @@ function fits(run: RunSummary, filter: RunFilter): boolean {
     isWithin(run.criticScore, minScore, maxScore),
     q === undefined || hasWords(`${run.inputTopic} ${run.finalDraft ?? ''}`, q),
   ].every(Boolean);
+}
+
+function outcomeOf({ status, failureKind }: RunSummary): string | null {
+  if (status === 'completed') return 'completed';
+  if (status !== 'failed') return null;
+  return failureKind === 'rejected' || failureKind === 'cancelled' ? failureKind : 'failed';
 }
 
 function isWithin<T extends string | number>(value: T | null, low: T | undefined, high: T | undefined): boolean {
