@@ -13,6 +13,7 @@ import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
 import { scriptedModel } from '../support/scripted-model.js';
 import { tempDir } from '../support/temp-dir.js';
+import { untilTrue } from '../support/until-true.js';
 
 const SENTENCE = 'Ships carry most goods, and the harbour was last dredged in the year 1998. ';
 const DRAFT = `# A plan for the harbour
@@ -360,6 +361,23 @@ describeInBrowser('The sources and the end of a run', (browser) => {
     }
     await offline.getByRole('list', { name: 'Events' }).getByText('The run paused before Reviewer').waitFor();
     expect(await faultsIn(offline)).to.deep.equal([]);
+  });
+
+  it('is counted and listed by the same word, so that no rejected or cancelled run is among the failed ones', async () => {
+    const page = await open('');
+    const views = page.getByRole('navigation', { name: 'Views' });
+    for (const word of ['Failed', 'Rejected', 'Cancelled']) {
+      const view = views.getByRole('link', { name: new RegExp(`^${word} [1-9]`) });
+      const count = Number((await view.innerText()).split(/\s/).at(-1));
+      await view.click();
+      await page.locator(`h1 .total:text-is("${count}")`).waitFor();
+      const words = page.locator('td.status .status');
+      const listed = Array.from({ length: count }, () => word.toLowerCase()).join();
+      await untilTrue(async () => (await words.allInnerTexts()).join() === listed);
+      expect(await page.getByLabel('Status').inputValue()).to.equal(`outcome=${word.toLowerCase()}`);
+    }
+    await page.getByLabel('Status').selectOption('waiting');
+    await page.waitForURL(({ search }) => search === '?status=paused');
   });
 
   it('names a rejected and a cancelled run apart from a failed one, with the reason, and shows no empty boxes', async () => {

@@ -262,10 +262,10 @@ describeInBrowser(`A list of ${RUNS} runs`, (browser) => {
     expect((await page.locator('tr[data-line]').first().boundingBox())?.height).to.equal(40);
     await page.evaluate('window.scrollTo(0, 1500)');
     await untilTrue(async () => Math.abs((await head.boundingBox())?.y ?? 99) < 2);
-    const { completed, failed } = await council.runs.counts({ trial: false });
+    const { completed, outcomes } = await council.runs.counts({ trial: false });
     const views = page.getByRole('navigation', { name: 'Views' });
     await views.getByRole('link', { name: `Completed ${completed.toLocaleString('en')}`, exact: true }).waitFor();
-    await views.getByRole('link', { name: `Failed ${failed}`, exact: true }).waitFor();
+    await views.getByRole('link', { name: `Failed ${outcomes.failed}`, exact: true }).waitFor();
     expect(await faultsIn(page)).to.deep.equal([]);
   });
 

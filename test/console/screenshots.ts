@@ -29,7 +29,7 @@ const PICTURES: readonly Picture[] = [
   { name: 'sign-in', path: () => '', at: 'locked' },
   { name: 'runs-empty', path: () => '', at: 'new' },
   { name: 'runs', path: () => '' },
-  { name: 'runs-filtered', path: () => '?status=failed&q=night' },
+  { name: 'runs-filtered', path: () => '?outcome=failed&q=night' },
   { name: 'run', path: ({ runs }) => `runs/${runs.guided}` },
   { name: 'run-live', path: ({ runs }) => `runs/${runs.live}`, act: writeOn },
   { name: 'run-paused', path: ({ runs }) => `runs/${runs.paused}` },

@@ -1,7 +1,7 @@
 /** Saved views and filters. Both change only the URL. */
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
-import type { HistoryRecord, RunCounts } from '../../../generated/schemas.js';
+import type { RunCounts } from '../../../generated/schemas.js';
 import { pageUrl, query, setQuery } from '../../shell/router.js';
 import { session } from '../../shell/session.js';
 import type { TextBoxProps } from '../../ui/controls.js';
@@ -11,28 +11,31 @@ import type { FilterName, View } from './filters.js';
 import {
   BUILT_IN,
   COMMON_VIEWS,
+  FAILURES,
   FILTERS,
   MAX_NAME,
   SORTS,
   STATUSES,
+  filtersIn,
   isNarrowed,
   isShown,
   removeView,
   saveView,
   savedViews,
 } from './filters.js';
+import { countIn } from './run-list.js';
 
 /** Delay of a search after the last key, in milliseconds. */
 const TYPING_MS = 300;
 
-/** @param counts by status, or null before they are known */
+/** @param counts of each view, or null before they are known */
 export function Views({ counts }: { readonly counts: RunCounts | null }) {
   const isNaming = useSignal(false);
   const views = [...COMMON_VIEWS, ...savedViews.value];
   return (
     <nav class="views" aria-label="Views">
       {COMMON_VIEWS.map((view) => (
-        <ViewLink key={view.name} view={view} count={counts?.[statusOf(view) ?? 'all']} />
+        <ViewLink key={view.name} view={view} count={countIn(counts, filtersIn(new URLSearchParams(view.search)))} />
       ))}
       {savedViews.value.map((view) => (
         <span key={view.name} class="saved">
@@ -52,16 +55,12 @@ export function Views({ counts }: { readonly counts: RunCounts | null }) {
   );
 }
 
-function statusOf({ search }: View): HistoryRecord['status'] | undefined {
-  return STATUSES.find((each) => each === new URLSearchParams(search).get('status'));
-}
-
-function ViewLink({ view, count }: { readonly view: View; readonly count?: number | undefined }) {
+function ViewLink({ view, count = null }: { readonly view: View; readonly count?: number | null }) {
   const { name, search } = view;
   const isCurrent = isShown(view, query.value);
   return (
     <a href={pageUrl([]) + (search && `?${search}`)} aria-current={isCurrent ? 'true' : undefined}>
-      {name} {count !== undefined && <span class="view-count numeric">{count.toLocaleString('en')}</span>}
+      {name} {count !== null && <span class="view-count numeric">{count.toLocaleString('en')}</span>}
     </a>
   );
 }
@@ -99,12 +98,7 @@ export function FilterBar({ names }: { readonly names: ReadonlyMap<string, strin
     <search class="filters">
       <div class="main-filters">
         <TextFilter name="q" label="Search" type="search" placeholder="Words of topic and draft" />
-        <Choice
-          name="status"
-          label="Status"
-          options={STATUSES.map((each) => [each, each === 'paused' ? 'waiting' : each])}
-          all="Any status"
-        />
+        <StatusFilter />
         <Choice name="blueprint_id" label="Council" options={[[BUILT_IN, 'Built-in'], ...names]} all="Any council" />
         <Choice name="sort" label="Order" options={Object.entries(SORTS)} all={null} />
       </div>
@@ -152,6 +146,32 @@ function TextFilter({ name, ...box }: TextFilterProps) {
     return () => window.clearTimeout(timer);
   }, [text]);
   return <TextBox {...box} value={text ?? query.value.get(name) ?? ''} onType={(next) => (typed.value = next)} />;
+}
+
+/** The status `failed` of the API, which includes rejected and cancelled runs. It is an option only while it is chosen. */
+const ALL_FAILED = ['status=failed', 'failed, rejected or cancelled'] as const;
+
+/** Chooses a status, or for failed runs an outcome. */
+function StatusFilter() {
+  const { status, outcome } = filtersIn(query.value);
+  const value = outcome !== undefined ? `outcome=${outcome}` : status !== undefined ? `status=${status}` : '';
+  return (
+    <Select
+      label="Status"
+      value={value}
+      options={[
+        ['', 'Any status'],
+        ...STATUSES.filter((each) => each !== 'failed').map(
+          (each) => [`status=${each}`, each === 'paused' ? 'waiting' : each] as const,
+        ),
+        ...FAILURES.map((each) => [`outcome=${each}`, each] as const),
+        ...(value === ALL_FAILED[0] ? [ALL_FAILED] : []),
+      ]}
+      onChange={(chosen) =>
+        setQuery({ status: null, outcome: null, ...Object.fromEntries(new URLSearchParams(chosen)) })
+      }
+    />
+  );
 }
 
 interface ChoiceProps {

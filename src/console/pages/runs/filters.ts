@@ -7,6 +7,11 @@ export const STATUSES = ['pending', 'running', 'paused', 'completed', 'failed'] 
   HistoryQuery['status']
 >[];
 
+/** The outcomes of runs with the status `failed`, in the console's words. */
+export const FAILURES = ['failed', 'rejected', 'cancelled'] as const satisfies readonly NonNullable<
+  HistoryQuery['outcome']
+>[];
+
 /** Sort orders with their texts. */
 export const SORTS = {
   '-created_at': 'Newest first',
@@ -25,6 +30,7 @@ export const SORTS = {
 /** Query parameters, named as in the API. */
 export const FILTERS = [
   'status',
+  'outcome',
   'blueprint_id',
   'actor',
   'from',
@@ -59,6 +65,7 @@ export function filtersIn(query: URLSearchParams): ListedRuns {
   const sort = text('sort');
   return {
     status: STATUSES.find((each) => each === query.get('status')),
+    outcome: FAILURES.find((each) => each === query.get('outcome')),
     ...(text('blueprint_id') === BUILT_IN ? { builtIn: true } : { blueprint: text('blueprint_id') }),
     // Test runs are left out unless the user asks for them.
     trial: text('trial') === '1' ? undefined : false,
@@ -101,7 +108,9 @@ export const COMMON_VIEWS: readonly View[] = [
   { name: 'Waiting', search: 'status=paused&sort=waiting' },
   { name: 'Running', search: 'status=running' },
   { name: 'Completed', search: 'status=completed' },
-  { name: 'Failed', search: 'status=failed' },
+  { name: 'Failed', search: 'outcome=failed' },
+  { name: 'Rejected', search: 'outcome=rejected' },
+  { name: 'Cancelled', search: 'outcome=cancelled' },
 ];
 
 const KEPT_AS = 'council.views';

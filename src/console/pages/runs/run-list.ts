@@ -53,10 +53,10 @@ export class RunList {
   /** In the order of the list; a signal each, so that an event renders only its row. */
   readonly rows = signal<readonly Signal<RunRow>[]>([]);
   readonly state = signal<ListState>('loading');
-  /** Numbers of runs with the filters but that of the status, or null before the answer. */
+  /** Numbers of runs with the filters but those of the status and the outcome, or null before the answer. */
   readonly counts = signal<RunCounts | null>(null);
   /** Number of runs on all pages, or null before the answer. */
-  readonly total = computed(() => this.counts.value?.[this.#status.value ?? 'all'] ?? null);
+  readonly total = computed(() => countIn(this.counts.value, this.#part.value));
   /** Number of new runs that are not shown, so that rows do not move while the user reads. */
   readonly newCount = signal(0);
   /** Names of blueprints from the feed, by id. */
@@ -67,7 +67,7 @@ export class RunList {
   readonly #deps: RunListDeps;
   readonly #stopped = new AbortController();
   #filters: ListedRuns = {};
-  readonly #status = signal<ListedRuns['status']>(undefined);
+  readonly #part = signal<Part>({});
   /** Aborts the requests of the current list. */
   #shown = new AbortController();
   #pager: Pager | null = null;
@@ -133,7 +133,7 @@ export class RunList {
     const pager = this.#begin();
     batch(() => {
       this.#clear();
-      this.#status.value = filters.status;
+      this.#part.value = filters;
       this.counts.value = null;
     });
     void this.#count();
@@ -184,7 +184,7 @@ export class RunList {
   async #count(): Promise<void> {
     const { signal } = this.#shown;
     try {
-      const { status: _, sort: __, ...filters } = this.#filters;
+      const { status: _, outcome: __, sort: ___, ...filters } = this.#filters;
       const counts = await this.#deps.council.runs.counts({ ...filters, signal });
       if (!signal.aborted) this.counts.value = counts;
     } catch (error) {
@@ -277,9 +277,9 @@ export class RunList {
 
   /** Checks whether an unlisted run belongs in the list: if it is new, or if the filters depend on its state. */
   #onUnlistedRun({ type }: FeedEvent): void {
-    const { status, q, minScore, maxScore, sort = '-created_at' } = this.#filters;
+    const { status, outcome, q, minScore, maxScore, sort = '-created_at' } = this.#filters;
     const isByState =
-      [status, q, minScore, maxScore].some((each) => each !== undefined) || !sort.endsWith('created_at');
+      [status, outcome, q, minScore, maxScore].some((each) => each !== undefined) || !sort.endsWith('created_at');
     if (type !== 'RunRequested' && !(isByState && type !== 'NodeStarted')) return;
     this.#checksLeft = MAX_CHECKS;
     this.#checkSoon();
@@ -375,6 +375,15 @@ export class RunList {
       else go();
     };
   }
+}
+
+/** The filters by which runs are counted apart. */
+type Part = Pick<ListedRuns, 'status' | 'outcome'>;
+
+/** The number of runs with a status or an outcome, or null before the answer. */
+export function countIn(counts: RunCounts | null, { status, outcome }: Part): number | null {
+  if (counts === null) return null;
+  return outcome === undefined ? counts[status ?? 'all'] : counts.outcomes[outcome];
 }
 
 /** The next page, empty after the last. */
