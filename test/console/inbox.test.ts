@@ -201,8 +201,7 @@ describeInBrowser('The inbox', (browser) => {
         ${between}
         press('r');
       })()`);
-      // Waits until the page is idle again.
-      await page.evaluate('new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve, 200)))');
+      await cardOf(page, 'Two').locator('input:focus[placeholder^="Reason"]').waitFor();
       await page.keyboard.type('a jar');
       await page.keyboard.press('Enter');
       await untilTrue(async () => (await decisionsOn(runId)).length > 0);
