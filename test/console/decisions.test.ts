@@ -228,7 +228,7 @@ describeInBrowser('A decision in the console', (browser) => {
       const page = await openAs('ann', path);
       const next = page.getByRole('region', { name: 'Next step' });
       await next.getByText('Next: The reader').waitFor();
-      for (const text of ['scripted-1', 'agent', 'web search', /^at most .* tokens/, /, 1 call$/])
+      for (const text of ['scripted-1', 'Writer: writes the draft', 'web search', /^at most .* tokens/, /, 1 call$/])
         await next.getByText(text).first().waitFor();
       await next.getByText('Prompt that is sent').click();
       const [system, prompt] = await next.locator('pre').allInnerTexts();

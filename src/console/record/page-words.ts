@@ -1,5 +1,25 @@
 /** Texts of the service in the words of pages: a council for a blueprint, a member for a node, and labels for ids. */
 
+import type { NodeRole } from '../../generated/schemas.js';
+
+/** A role as pages show it: a critic with members is a jury. */
+export type ShownRole = NodeRole | 'jury';
+
+/** @param role the role that the service reports */
+export function shownRole(role: NodeRole, hasMembers: boolean): ShownRole {
+  return role === 'critic' && hasMembers ? 'jury' : role;
+}
+
+/** What the members of each role do, in the order of menus. */
+export const ROLES: Readonly<Record<ShownRole, string>> = {
+  agent: 'Writer: writes the draft',
+  critic: 'Critic: scores it and routes',
+  panel: 'Panel: members answer side by side',
+  rank: 'Rank: orders the answers of a panel',
+  judge: 'Judge: compares the answers of a panel',
+  jury: 'Jury: a critic with several members',
+};
+
 /** The names of nodes and members in texts. */
 export interface Names {
   /** The name of a node, by its id. */

@@ -3,6 +3,7 @@ import type { GraphMember, GraphNode } from '../../generated/schemas.js';
 import { useSignal } from '@preact/signals';
 import { countOf } from '../record/counts.js';
 import { lengthText } from '../record/durations.js';
+import { ROLES, shownRole } from '../record/page-words.js';
 import type { Fact } from './controls.js';
 import { Facts } from './controls.js';
 
@@ -44,7 +45,7 @@ function factsOf(node: GraphNode): readonly Fact[] {
   const { role, members = [], tools, fallbacks = [], maxOutputTokens, temperature } = node;
   const granted = [tools.webSearch && 'webSearch', tools.pdfReader && 'pdfReader'].filter((tool) => tool !== false);
   return known([
-    ['Role', role === 'critic' && members.length > 0 ? 'jury' : role],
+    ['Role', ROLES[shownRole(role, members.length > 0)]],
     ['Model', node.model ?? 'the model of the service'],
     ['Fallbacks', fallbacks.length > 0 && fallbacks.join(', ')],
     ['Tools', toolsText(granted)],

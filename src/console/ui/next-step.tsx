@@ -2,6 +2,7 @@
 import { costText, dollarText, unpricedModels } from '../../run/cost-text.js';
 import type { NextCalls, NextNode, RunUsage } from '../../generated/schemas.js';
 import { countOf } from '../record/counts.js';
+import { ROLES, shownRole } from '../record/page-words.js';
 import type { Fact } from './controls.js';
 import { Facts } from './controls.js';
 import { PromptFold, toolsText } from './member-setup.js';
@@ -28,7 +29,7 @@ function NextMember({ node: { label, role, calls } }: { readonly node: NextNode 
   const [first] = calls;
   const isPanel = first?.member !== undefined;
   const facts: readonly Fact[] = [
-    ['Role', role],
+    ['Role', ROLES[shownRole(role, isPanel)]],
     [calls.length > 1 ? 'Models' : 'Model', <code>{[...new Set(calls.map(({ model }) => model))].join(', ')}</code>],
     ['Tools', toolsText([...new Set(calls.flatMap(({ tools }) => tools))])],
   ];

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { BlueprintNode } from '../../../src/generated/schemas.js';
 import { changed } from '../../../src/console/pages/blueprint/draft.js';
-import type { EditorRole } from '../../../src/console/pages/blueprint/members.js';
+import type { ShownRole } from '../../../src/console/record/page-words.js';
 import {
   editorRole,
   isAtMemberField,
@@ -18,7 +18,7 @@ const NODE: BlueprintNode = { id: 'a', mine: 7 };
 
 describe('The role of a node in the editor', () => {
   it('gives a panel or jury three members, and takes away what the next role does not use', () => {
-    const as = (node: BlueprintNode, role: EditorRole): BlueprintNode => changed(node, roleChange(node, role));
+    const as = (node: BlueprintNode, role: ShownRole): BlueprintNode => changed(node, roleChange(node, role));
     const panel = as(NODE, 'panel');
     expect(panel).to.include({ type: 'panel', mine: 7 });
     expect(membersOf(panel).map(({ id, label }) => [id, label])).to.deep.equal([
@@ -36,7 +36,7 @@ describe('The role of a node in the editor', () => {
   });
 
   it('decides which findings of the service are at a field', () => {
-    const at = (role: EditorRole, field: string): boolean => isAtMemberField(field, role);
+    const at = (role: ShownRole, field: string): boolean => isAtMemberField(field, role);
     expect(at('panel', 'members[1].model')).to.equal(true);
     expect(at('panel', 'quorum')).to.equal(true);
     expect(at('panel', 'keep')).to.equal(false);

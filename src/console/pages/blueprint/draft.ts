@@ -80,7 +80,7 @@ export interface Position {
 }
 
 /** The content of a new blueprint. */
-export const EMPTY: Draft = { name: 'New blueprint', nodes: [], edges: [] };
+export const EMPTY: Draft = { name: 'New council', nodes: [], edges: [] };
 
 /** A working example: a writer, a critic who sends work back, and an editor. */
 export const STARTER: Draft = {
@@ -154,7 +154,7 @@ export function withNode(draft: Draft, spot: Position | null): Draft {
   const ids = new Set(draft.nodes.map(({ id }) => id));
   let count = draft.nodes.length + 1;
   while (ids.has(`agent-${count}`)) count += 1;
-  const node = { id: `agent-${count}`, label: `Agent ${count}`, systemPrompt: '' };
+  const node = { id: `agent-${count}`, label: `Member ${count}`, systemPrompt: '' };
   const nodes = [...draft.nodes, spot === null ? node : { ...node, position: spot }];
   const [before, after] = [entryOf(draft), entryOf({ ...draft, nodes })];
   return { ...draft, nodes, ...(before !== null && before !== after && { entry: before }) };

@@ -1,5 +1,7 @@
 /** The members of a node in the editor: plain values, and edits that keep unknown fields. */
 import type { BlueprintNode, NodeRole } from '../../../generated/schemas.js';
+import type { ShownRole } from '../../record/page-words.js';
+import { ROLES, shownRole } from '../../record/page-words.js';
 import type { Change } from './draft.js';
 import { changed } from './draft.js';
 
@@ -11,42 +13,29 @@ export const MOST_MEMBERS = 8;
 /** Members of a new panel or jury. */
 const FIRST_MEMBERS = 3;
 
-/** The role as the editor shows it: a critic with members is a jury. */
-export type EditorRole = NodeRole | 'jury';
-
-/** The roles with their texts, in the order of the menu. */
-export const ROLES: Readonly<Record<EditorRole, string>> = {
-  agent: 'Agent: writes the draft',
-  critic: 'Critic: scores it and routes',
-  panel: 'Panel: members answer side by side',
-  rank: 'Rank: orders the answers of a panel',
-  judge: 'Judge: compares the answers of a panel',
-  jury: 'Jury: a critic with several members',
-};
-
-export function isEditorRole(text: string): text is EditorRole {
+export function isEditorRole(text: string): text is ShownRole {
   return Object.hasOwn(ROLES, text);
 }
 
 /** The role of a node. @param role the role that the service reports */
-export function editorRole({ members = [] }: BlueprintNode, role: NodeRole): EditorRole {
-  return role === 'critic' && members.length > 0 ? 'jury' : role;
+export function editorRole({ members = [] }: BlueprintNode, role: NodeRole): ShownRole {
+  return shownRole(role, members.length > 0);
 }
 
 /** The fields of a node that only some roles use. */
 type RoleField = 'members' | 'quorum' | 'graceMs' | 'keep' | 'aggregate';
 
-const USED: Readonly<Record<EditorRole, readonly RoleField[]>> = {
+const USED: Readonly<Record<ShownRole, readonly RoleField[]>> = {
   ...{ agent: [], critic: [], judge: [], rank: ['members', 'keep'] },
   ...{ panel: ['members', 'quorum', 'graceMs'], jury: ['members', 'quorum', 'graceMs', 'aggregate'] },
 };
 
-export function uses(role: EditorRole, field: RoleField): boolean {
+export function uses(role: ShownRole, field: RoleField): boolean {
   return USED[role].includes(field);
 }
 
 /** A node's change to another role: a panel and a jury get members, and fields that the role does not use go. */
-export function roleChange(node: BlueprintNode, role: EditorRole): Change<BlueprintNode> {
+export function roleChange(node: BlueprintNode, role: ShownRole): Change<BlueprintNode> {
   const kept = (['quorum', 'graceMs', 'keep', 'aggregate'] as const).filter((field) => !uses(role, field));
   return {
     type: role === 'jury' ? 'critic' : role,
@@ -55,7 +44,7 @@ export function roleChange(node: BlueprintNode, role: EditorRole): Change<Bluepr
   };
 }
 
-function membersFor(node: BlueprintNode, role: EditorRole): BlueprintNode['members'] {
+function membersFor(node: BlueprintNode, role: ShownRole): BlueprintNode['members'] {
   if (role !== 'panel' && role !== 'jury') return undefined;
   return node.members !== undefined && node.members.length > 1 ? node.members : newMembers();
 }
@@ -104,7 +93,7 @@ export function withMemberMoved(members: readonly Member[], at: number, by: 1 | 
 }
 
 /** Whether the editor shows a finding at a field of its node. @param field the rest of its path after the node */
-export function isAtMemberField(field: string, role: EditorRole): boolean {
+export function isAtMemberField(field: string, role: ShownRole): boolean {
   const [name = ''] = /^\w+/.exec(field) ?? [];
   return isRoleField(name) && uses(role, name);
 }

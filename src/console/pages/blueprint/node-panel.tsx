@@ -9,8 +9,9 @@ import { ApprovalsFields, DeleteButton, NamesField, NumberField, TextField } fro
 import { MODEL_NAMES } from './model-names.js';
 import { IdField } from './id-field.js';
 import { MemberFields } from './member-fields.js';
-import type { EditorRole } from './members.js';
-import { ROLES, editorRole, isEditorRole, roleChange } from './members.js';
+import type { ShownRole } from '../../record/page-words.js';
+import { ROLES } from '../../record/page-words.js';
+import { editorRole, isEditorRole, roleChange } from './members.js';
 import type { Editor } from './store.js';
 
 export interface NodePanelProps {
@@ -139,7 +140,7 @@ function CallSettings({ editor, node, set }: SetProps) {
 }
 
 /** The role of a node, as set or else as the service reports it. */
-export function roleIn(editor: Editor, node: BlueprintNode): EditorRole {
+export function roleIn(editor: Editor, node: BlueprintNode): ShownRole {
   return editorRole(node, node.type ?? editor.roles.value.get(node.id) ?? 'agent');
 }
 
@@ -154,7 +155,9 @@ function RoleField({ editor, node, onEdit }: RoleFieldProps) {
   return (
     <Select
       label="Role"
-      hint={node.type === undefined && found !== undefined ? `Current role: ${found}` : undefined}
+      hint={
+        node.type === undefined && found !== undefined ? `Current role: ${ROLES[editorRole(node, found)]}` : undefined
+      }
       value={node.type === undefined ? '' : editorRole(node, node.type)}
       disabled={!editor.mayEdit}
       options={[['', 'From label and edges'], ...Object.entries(ROLES)]}

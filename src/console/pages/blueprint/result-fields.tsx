@@ -3,7 +3,7 @@ import type { Aggregate, BlueprintNode } from '../../../generated/schemas.js';
 import { Select } from '../../ui/controls.js';
 import type { Change } from './draft.js';
 import { NumberField } from './fields.js';
-import type { EditorRole } from './members.js';
+import type { ShownRole } from '../../record/page-words.js';
 import { uses } from './members.js';
 import type { Editor } from './store.js';
 
@@ -17,7 +17,7 @@ export interface MemberFieldsProps {
   readonly editor: Editor;
   readonly node: BlueprintNode;
   readonly at: number;
-  readonly role: EditorRole;
+  readonly role: ShownRole;
   readonly set: (change: Change<BlueprintNode>, name?: string) => void;
 }
 
