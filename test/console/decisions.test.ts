@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { fileURLToPath } from 'node:url';
 import type { Locator, Page } from 'playwright-core';
 import type { GateDecidedData } from '../../src/generated/schemas.js';
+import { present } from '../../src/system/element.js';
 import { startChild } from '../support/child.js';
 import { describeInBrowser, faultsIn } from '../support/console-browser.js';
 import { freePort } from '../support/free-port.js';
@@ -218,6 +219,28 @@ describeInBrowser('A decision in the console', (browser) => {
     const bens = restWith(service.url, keys.ben);
     expect((await bens.post(approvePath(runId), { action: 'reject' })).status).to.equal(200);
     await messages(page).getByText('ben rejected “Undone” just now.').waitFor();
+  });
+
+  it('shows what is decided and the draft in the first screen of a phone', async () => {
+    const runId = await paused(rest, service, 'On a phone');
+    await rest.post(approvePath(runId), { action: 'approve' });
+    await pausedBefore(service.context, runId, 'reader');
+    for (const path of [`inbox?run=${runId}`, `runs/${runId}`]) {
+      const page = await openAs('ann', path);
+      await page.setViewportSize({ width: 360, height: 740 });
+      await page.reload();
+      const draft = page.locator('.prose').getByText('A draft of the sea');
+      await draft.waitFor();
+      await page.getByRole('heading', { name: 'Next: The reader' }).waitFor();
+      const foot = present(await button(page, 'Approve').boundingBox(), 'buttons');
+      const text = present(await draft.boundingBox(), 'draft');
+      expect(text.y + text.height, path).to.be.below(foot.y);
+      const next = page.getByRole('region', { name: 'Next step' });
+      expect(await next.getByText('Prompt that is sent').isVisible()).to.equal(false);
+      await next.getByText('Next: The reader').click();
+      await next.getByText('Prompt that is sent').waitFor();
+      expect(await faultsIn(page)).to.deep.equal([]);
+    }
   });
 
   it('is made with the exact prompt, the model, the tools and the cost in sight', async () => {

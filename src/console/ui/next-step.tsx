@@ -1,4 +1,6 @@
 /** What follows an approval: the members that start, with model, tools, prompt and the most that it may cost. */
+import type { ComponentChildren } from 'preact';
+import { useSignal } from '@preact/signals';
 import { costText, dollarText, unpricedModels } from '../../run/cost-text.js';
 import type { NextCalls, NextNode, RunUsage } from '../../generated/schemas.js';
 import { countOf } from '../record/counts.js';
@@ -7,25 +9,55 @@ import type { Fact } from './controls.js';
 import { Facts } from './controls.js';
 import { PromptFold, toolsText } from './member-setup.js';
 
+/** Folded on a phone, where it would stand between the user and the draft. */
 export function NextStep({ next }: { readonly next: NextCalls }) {
-  if (next.nodes.length === 0) return null;
+  const { nodes } = next;
+  if (nodes.length === 0) return null;
   return (
-    <section class="next-step stack" aria-label="Next step">
-      {next.nodes.map((node) => (
-        <NextMember key={node.node} node={node} />
-      ))}
-      <Facts
-        look="next-costs small"
-        facts={[
-          ['This step', worstText(next.reserved)],
-          ['Spent so far', spentText(next.usage)],
-        ]}
-      />
+    <section class="next-step" aria-label="Next step">
+      <WideOpen
+        title={nodes.map(({ node, label }) => (
+          <h3 key={node}>Next: {label}</h3>
+        ))}
+      >
+        {nodes.map((node) => (
+          <NextMember key={node.node} node={node} isNamed={nodes.length > 1} />
+        ))}
+        <Facts
+          look="next-costs small"
+          facts={[
+            ['This step', worstText(next.reserved)],
+            ['Spent so far', spentText(next.usage)],
+          ]}
+        />
+      </WideOpen>
     </section>
   );
 }
 
-function NextMember({ node: { label, role, calls } }: { readonly node: NextNode }) {
+interface WideOpenProps {
+  readonly title: ComponentChildren;
+  readonly look?: string;
+  readonly children: ComponentChildren;
+}
+
+/** A part that is open at first, but not on a phone. @param look CSS classes */
+export function WideOpen({ title, look, children }: WideOpenProps) {
+  const isOpen = useSignal(!window.matchMedia('(max-width: 640px)').matches);
+  return (
+    <details class={look} open={isOpen.value} onToggle={(event) => (isOpen.value = event.currentTarget.open)}>
+      <summary>{title}</summary>
+      <div class="stack">{children}</div>
+    </details>
+  );
+}
+
+interface NextMemberProps {
+  readonly node: NextNode;
+  readonly isNamed: boolean;
+}
+
+function NextMember({ node: { label, role, calls }, isNamed }: NextMemberProps) {
   const [first] = calls;
   const isPanel = first?.member !== undefined;
   const facts: readonly Fact[] = [
@@ -35,7 +67,7 @@ function NextMember({ node: { label, role, calls } }: { readonly node: NextNode 
   ];
   return (
     <div class="next-member stack close">
-      <h3>Next: {label}</h3>
+      {isNamed && <h4>{label}</h4>}
       <Facts look="next-facts small" facts={facts} />
       {calls.map(({ member = '', member_label: name = member, system, prompt }) => (
         <PromptFold

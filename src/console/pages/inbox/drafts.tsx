@@ -1,5 +1,6 @@
 /** The drafts at a pause, in full, their changes since the pause before, and the last feedback. */
 import type { GodModeState } from '../../../generated/schemas.js';
+import { WideOpen } from '../../ui/next-step.js';
 import { Prose } from '../../ui/prose.js';
 import { DraftDiff } from '../../ui/text-diff.js';
 import type { PauseContent } from './pause-content.js';
@@ -50,10 +51,9 @@ function Draft({ name, text, before }: DraftProps) {
   return (
     <section class="stack">
       {isChanged && (
-        <details class="changes" open>
-          <summary class="small muted">Changes since the last pause</summary>
+        <WideOpen look="changes" title={<span class="small muted">Changes since the last pause</span>}>
           <DraftDiff before={before} after={text} />
-        </details>
+        </WideOpen>
       )}
       <h3 class="small muted">
         {name}

@@ -21,7 +21,7 @@ export function RunHead({ store }: { readonly store: RunStore }) {
   return (
     <>
       <div class="run-head">
-        <div class="row">
+        <div class="row run-facts">
           <Status status={now.status} error={now.error} />
           <span class="muted small">
             {name ?? 'Built-in council'}
@@ -58,8 +58,10 @@ function Cancel({ id }: { readonly id: string }) {
   }
   return (
     <>
-      <Button slim tone="danger" onClick={() => (isAsked.value = true)}>
-        Cancel the run
+      <Button slim tone="danger" label="Cancel the run" onClick={() => (isAsked.value = true)}>
+        <span>
+          Cancel<span class="when-wide"> the run</span>
+        </span>
       </Button>
       {isAsked.value && (
         <Confirm

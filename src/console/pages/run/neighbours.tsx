@@ -34,12 +34,14 @@ export function Neighbours({ id, createdAt }: { readonly id: string; readonly cr
     <nav class="row neighbours" aria-label="Other runs">
       {before !== null && (
         <a href={urlOf(before)} title={before.input_topic}>
-          <Icon name="newer" /> {back} run
+          <Icon name="newer" /> {back}
+          <span class="when-wide"> run</span>
         </a>
       )}
       {after !== null && (
         <a href={urlOf(after)} title={after.input_topic}>
-          {on} run <Icon name="older" />
+          {on}
+          <span class="when-wide"> run</span> <Icon name="older" />
         </a>
       )}
     </nav>

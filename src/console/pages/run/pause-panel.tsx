@@ -40,7 +40,7 @@ export function OpenPause({ store, summary, pause }: OpenPauseProps) {
   const isForBudget = pause.reason === 'budget';
   return (
     <section class="card run-pause" aria-labelledby="pause">
-      <div class="row spread">
+      <div class="row spread pause-head">
         <h2 id="pause">
           {isForBudget ? 'Waiting for a larger budget before ' : 'Waiting for a decision before '}
           {summary.now.nextNodes.map((node) => store.labelOf(node)).join(', ')}
