@@ -51,7 +51,7 @@ describeInBrowser('The editor of a council with several minds', (browser) => {
     await keyboard.type('1.5');
     for (const [label, role, from] of [
       ['Review', 'Rank', 'Panel'],
-      ['Chair', 'Agent', 'Review'],
+      ['Chair', 'Writer', 'Review'],
     ] as const) {
       await page.getByRole('group', { name: 'Council graph' }).focus();
       await keyboard.press('n');

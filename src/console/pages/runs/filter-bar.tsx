@@ -12,6 +12,7 @@ import {
   BUILT_IN,
   COMMON_VIEWS,
   FAILURES,
+  countIn,
   FILTERS,
   MAX_NAME,
   SORTS,
@@ -23,7 +24,6 @@ import {
   saveView,
   savedViews,
 } from './filters.js';
-import { countIn } from './run-list.js';
 
 /** Delay of a search after the last key, in milliseconds. */
 const TYPING_MS = 300;

@@ -7,6 +7,8 @@ import { batch, computed, signal } from '@preact/signals';
 import type { CouncilClient, RunFilters } from '../../../client/client.js';
 import type { FeedEvent } from '../../../client/feed.js';
 import type { HistoryRecord, RunCounts } from '../../../generated/schemas.js';
+import type { Part } from './filters.js';
+import { countIn } from './filters.js';
 import type { RunRow } from './run-row.js';
 import { ROW_EVENTS, isOver, rowAfter, rowOf } from './run-row.js';
 
@@ -375,15 +377,6 @@ export class RunList {
       else go();
     };
   }
-}
-
-/** The filters by which runs are counted apart. */
-type Part = Pick<ListedRuns, 'status' | 'outcome'>;
-
-/** The number of runs with a status or an outcome, or null before the answer. */
-export function countIn(counts: RunCounts | null, { status, outcome }: Part): number | null {
-  if (counts === null) return null;
-  return outcome === undefined ? counts[status ?? 'all'] : counts.outcomes[outcome];
 }
 
 /** The next page, empty after the last. */
