@@ -1,5 +1,5 @@
 /** What a run is doing or how it ended, in the console's words. */
-import type { HistoryRecord } from '../../generated/schemas.js';
+import type { HistoryQuery, HistoryRecord, RunCounts } from '../../generated/schemas.js';
 
 export type RunStatus = HistoryRecord['status'];
 
@@ -12,4 +12,13 @@ export function outcomeOf(status: RunStatus, error: string | null): Outcome {
   if (status !== 'failed') return status;
   if (error?.startsWith('Cancelled by the user') === true) return 'cancelled';
   return error?.startsWith('Rejected') === true ? 'rejected' : 'failed';
+}
+
+/** The filters by which runs are counted apart. */
+export type Part = { readonly [name in 'status' | 'outcome']?: HistoryQuery[name] | undefined };
+
+/** The number of runs with a status or an outcome, or null before the answer. */
+export function countIn(counts: RunCounts | null, { status, outcome }: Part): number | null {
+  if (counts === null) return null;
+  return outcome === undefined ? counts[status ?? 'all'] : counts.outcomes[outcome];
 }

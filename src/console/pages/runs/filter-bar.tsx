@@ -2,6 +2,7 @@
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import type { RunCounts } from '../../../generated/schemas.js';
+import { countIn } from '../../record/outcome.js';
 import { pageUrl, query, setQuery } from '../../shell/router.js';
 import { session } from '../../shell/session.js';
 import type { TextBoxProps } from '../../ui/controls.js';
@@ -12,7 +13,6 @@ import {
   BUILT_IN,
   COMMON_VIEWS,
   FAILURES,
-  countIn,
   FILTERS,
   MAX_NAME,
   SORTS,

@@ -1,5 +1,5 @@
 /** Filters of the list of runs in the URL, and saved views. */
-import type { HistoryQuery, RunCounts } from '../../../generated/schemas.js';
+import type { HistoryQuery } from '../../../generated/schemas.js';
 import { ownStored } from '../../shell/own-storage.js';
 import type { ListedRuns } from './run-list.js';
 
@@ -84,15 +84,6 @@ export function filtersIn(query: URLSearchParams): ListedRuns {
 export function listIn(query: URLSearchParams): string {
   const kept = [...query].filter(([name, value]) => LISTED.includes(name) && value !== '');
   return new URLSearchParams(kept).toString();
-}
-
-/** The filters by which runs are counted apart. */
-export type Part = Pick<ListedRuns, 'status' | 'outcome'>;
-
-/** The number of runs with a status or an outcome, or null before the answer. */
-export function countIn(counts: RunCounts | null, { status, outcome }: Part): number | null {
-  if (counts === null) return null;
-  return outcome === undefined ? counts[status ?? 'all'] : counts.outcomes[outcome];
 }
 
 /** Whether a filter is set. */

@@ -7,8 +7,8 @@ import { batch, computed, signal } from '@preact/signals';
 import type { CouncilClient, RunFilters } from '../../../client/client.js';
 import type { FeedEvent } from '../../../client/feed.js';
 import type { HistoryRecord, RunCounts } from '../../../generated/schemas.js';
-import type { Part } from './filters.js';
-import { countIn } from './filters.js';
+import type { Part } from '../../record/outcome.js';
+import { countIn } from '../../record/outcome.js';
 import type { RunRow } from './run-row.js';
 import { ROW_EVENTS, isOver, rowAfter, rowOf } from './run-row.js';
 
