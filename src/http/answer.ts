@@ -1,5 +1,6 @@
 /** Sends answers, also to clients that are still sending their request; entity tags. */
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
 import { Readable } from 'node:stream';
 import type { Context } from 'koa';
 import type { System } from '../system/system.js';
@@ -106,13 +107,27 @@ function drainRequest(request: IncomingMessage, system: Pick<System, 'after'>): 
   });
 }
 
+/** Most requests of a connection that wait for their turn, each in memory. A client that sends more is disconnected. */
+const MAX_WAITING = 100;
+
 /**
- * Calls back when all earlier answers on the connection of a response are sent, or never if the connection closes before.
- * Node emits no `close` on a response whose turn has not come: what it held until then would never be released.
+ * Serves the requests of each connection one after the other. Node emits no `close` on a response whose turn has not come:
+ * what its request held until then would never be released.
  */
-export function whenItsTurn(response: ServerResponse, onTurn: () => void): void {
-  if (response.socket === null) response.once('socket', onTurn);
-  else onTurn();
+export function inTurn(serve: RequestListener): RequestListener {
+  const waiting = new WeakMap<Duplex, number>();
+  return (request, response) => {
+    const { socket } = request;
+    // A response gets its socket when all earlier answers on the connection are sent.
+    if (response.socket !== null) return serve(request, response);
+    const count = waiting.get(socket) ?? 0;
+    if (count >= MAX_WAITING) return void socket.destroy();
+    waiting.set(socket, count + 1);
+    response.once('socket', () => {
+      waiting.set(socket, (waiting.get(socket) ?? 1) - 1);
+      serve(request, response);
+    });
+  };
 }
 
 /** Calls back when a response is sent or aborted; at once if it already is. */

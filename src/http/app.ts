@@ -13,7 +13,7 @@ import { clientOf } from '../api/access/limits.js';
 import { authenticate, bearerIn } from '../api/access/authentication.js';
 import type { Grant } from '../keys/caller.js';
 import type { Answer } from './answer.js';
-import { sendAnswer, whenClosed, whenItsTurn } from './answer.js';
+import { inTurn, sendAnswer, whenClosed } from './answer.js';
 import { keyRoutes } from './routes/keys.js';
 import { sessionRoutes } from './routes/sessions.js';
 import { ConsoleFiles, isForConsole } from './console.js';
@@ -86,7 +86,7 @@ export function httpApp(deps: HttpDeps): RequestListener {
   app.use(router.routes());
   app.use((ctx) => sendAnswer(ctx, unrouted(ctx, router, http), http));
   const serve = app.callback();
-  return (request, response) => whenItsTurn(response, () => void serve(request, response));
+  return inTurn((request, response) => void serve(request, response));
 }
 
 function councilRoutes(http: HttpContext): readonly Route[] {

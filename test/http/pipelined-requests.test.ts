@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { expect } from 'chai';
 import { openSocket, readReply } from '../support/raw-exchange.js';
 import { restClient } from '../support/rest-client.js';
@@ -54,5 +55,29 @@ describe('Requests that a client sends before the answer to an earlier one', () 
     for (const path of paths) expect((await rest.get(path)).status, path).to.equal(200);
     const runs = rest.read(await rest.get('/api/runs/'), 200, 'history-list.json');
     expect(runs.map(({ input_topic: topic }) => topic)).not.to.include('Left');
+  });
+
+  it('are at most 100: a client that sends more is disconnected', async () => {
+    const rest = restClient(service.url);
+    const socket = await openSocket(service.url);
+    const cut = once(
+      socket.on('error', () => undefined),
+      'close',
+    );
+    socket.write(reading(`/api/runs/${await rest.start('Flooded')}/stream`));
+    await new Promise((resolve) => socket.once('data', resolve));
+    socket.resume().write(reading('/api/health').repeat(102));
+    await cut;
+    const waiting = await openSocket(service.url);
+    waiting.write(posting('/api/councils/run', { input_topic: 'Trees' }) + reading('/api/health').repeat(99));
+    waiting.write(`GET /api/health HTTP/1.1\r\n${HOST}Connection: close\r\n\r\n`);
+    const chunks: Buffer[] = [];
+    waiting.on('data', (chunk: Buffer) => chunks.push(chunk));
+    await readReply(waiting);
+    expect(
+      Buffer.concat(chunks)
+        .toString()
+        .match(/"status":"ok"/g),
+    ).to.have.lengthOf(100);
   });
 });
