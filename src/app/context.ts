@@ -91,6 +91,8 @@ export interface Members {
   isInTurn(subject: string): boolean;
   /** Whether the others may take this instance for dead. */
   isFenced(): boolean;
+  /** Keeps suspecting the instances that are needed, such as the owners of webhooks. */
+  remember(isNeeded: (instanceId: string) => boolean): void;
 }
 
 /** Opens the log and creates a context on it. If it cannot reach the log, it logs this once and waits. */
@@ -194,11 +196,15 @@ function createRuns(config: ContextConfig, deps: ContextDeps, stores: CountedSto
           isSuspect: (id: string) => failureDetector.isSuspect(id),
           isInTurn: (subject: string) => failureDetector.isInTurn(subject),
           isFenced: () => cluster?.isFenced === true,
+          remember: (isNeeded: (instanceId: string) => boolean) => failureDetector.remember(isNeeded),
         };
   return { model, prices, tokens, charts, registry, cluster, members, deadlines };
 }
 
-const ALONE: Members = { isSuspect: () => true, isInTurn: () => true, isFenced: () => false };
+const ALONE: Members = {
+  ...{ isSuspect: () => true, isInTurn: () => true, isFenced: () => false },
+  remember: () => undefined,
+};
 
 type ReadSide = Pick<
   Context,

@@ -32,6 +32,8 @@ export class FailureDetector {
   readonly #predecessors: ReadonlySet<string>;
   /** When the last heartbeat of each instance was received, on this instance's monotonic clock. */
   readonly #lastHeartbeatMs = new Map<string, number>();
+  /** Whether an instance is needed, each for one kind of what instances own. */
+  readonly #needs: ((instanceId: string) => boolean)[] = [];
   /** True until the first own heartbeat is received, and while own heartbeats are missing. */
   #missesOwnHeartbeats = true;
 
@@ -74,10 +76,17 @@ export class FailureDetector {
     return others.every((each) => rankOf(each) > own);
   }
 
+  /** Does not forget the instances that are needed. A forgotten one would be suspected only after another such time. */
+  remember(isNeeded: (instanceId: string) => boolean): void {
+    this.#needs.push(isNeeded);
+  }
+
   /** Forgets suspected instances that are no longer needed. */
   forgetSuspects(isNeeded: (instanceId: string) => boolean): void {
+    const needs = [isNeeded, ...this.#needs];
     for (const instanceId of this.#lastHeartbeatMs.keys()) {
-      if (this.isSuspect(instanceId) && !isNeeded(instanceId)) this.#lastHeartbeatMs.delete(instanceId);
+      if (this.isSuspect(instanceId) && !needs.some((each) => each(instanceId)))
+        this.#lastHeartbeatMs.delete(instanceId);
     }
   }
 

@@ -22,6 +22,8 @@ export interface OwnershipDeps extends AppendDeps {
   readonly members: {
     isSuspect(instanceId: string): boolean;
     isInTurn(webhookId: string): boolean;
+    /** Keeps suspecting the instances that are needed. */
+    remember(isNeeded: (instanceId: string) => boolean): void;
   };
   readonly reports: Pick<Reports, 'failed' | 'succeeded'>;
 }
@@ -37,6 +39,7 @@ export class Ownership {
 
   constructor(deps: OwnershipDeps) {
     this.#deps = deps;
+    deps.members.remember((instanceId) => [...this.#owners.values()].includes(instanceId));
   }
 
   /** Number of webhooks whose deliveries cannot be read. */

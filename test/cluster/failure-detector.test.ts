@@ -106,4 +106,12 @@ describe('The failure detector', () => {
     // The silence of a forgotten instance counts from zero again.
     expect(detector.isSuspect('other')).to.equal(false);
   });
+
+  it('still suspects an instance that owns only webhooks, so that they are taken', () => {
+    detector.remember((instanceId) => instanceId === 'other');
+    receive(10_000, 'me', 'other');
+    receive(35_000, 'me');
+    detector.forgetSuspects(() => false);
+    expect(detector.isSuspect('other')).to.equal(true);
+  });
 });
