@@ -6,6 +6,8 @@ import { councilService } from '../support/council-service.js';
 import { isOver } from '../support/rest-client.js';
 import { COMMANDS } from '../support/wordy-model.js';
 
+const SCHEMA = new URL('../../../schemas/history-query.json', import.meta.url);
+
 describe('council runs', () => {
   const council = councilService();
   let oaks: string;
@@ -38,6 +40,8 @@ describe('council runs', () => {
     expect(await listed('--sort', 'created_at')).to.deep.equal([oaks, elms]);
     expect(await listed('--blueprint', 'poem')).to.deep.equal([elms]);
     expect(await listed('--built-in', '--min-score', '8', '--status', 'completed')).to.deep.equal([oaks]);
+    expect(await listed('--outcome', 'completed', '--blueprint', 'poem')).to.deep.equal([elms]);
+    expect(await listed('--outcome', 'rejected')).to.deep.equal([]);
     expect(await listed('--max-score', '7.5')).to.deep.equal([]);
     expect(await listed('--q', 'oaks', '--from', '2020-01-01', '--trial', 'no')).to.deep.equal([oaks]);
     expect(await listed('--to', '2020-01-01')).to.deep.equal([]);
@@ -48,6 +52,14 @@ describe('council runs', () => {
     expect(first.stderr).to.equal('There are more runs: --limit N lists more, --json and --csv all\n');
     expect((await council.ask('runs', '--limit', '2')).stderr).to.equal('');
     expect((await council.ask('runs', '--status', 'pending')).stderr).to.equal('No run passes the filters\n');
+  });
+
+  it('has an option for each filter of the service', async () => {
+    const query = JSON.parse(readFileSync(SCHEMA, 'utf8')) as { readonly properties: object };
+    const names = Object.keys(query.properties).filter((name) => !['offset', 'cursor', 'count'].includes(name));
+    const options: Readonly<Record<string, string>> = { blueprint_id: 'blueprint' };
+    const { stdout } = await council.ask('runs', '--help');
+    for (const name of names) expect(stdout).to.include(`--${options[name] ?? name.replace('_', '-')} `);
   });
 
   it('exports the runs that pass the filters as lines of JSON or as a table, also into a file', async () => {

@@ -18,6 +18,7 @@ const USAGE = `Usage: council runs --url URL [filters] [--sort ORDER] [--limit N
 Lists the runs of a service that pass all filters, the newest first, or exports them: all of them, however many.
 
   --status S            pending, running, paused, completed or failed
+  --outcome O           completed, failed, rejected or cancelled: the status failed has the last three
   --blueprint ID        runs of a saved council; --built-in for those of the built-in one
   --trial yes|no        only runs that try a council in the editor, or only others
   --actor NAME          runs that this key has started
@@ -39,7 +40,7 @@ const TEXT = { type: 'string' } as const;
 const FLAG = { type: 'boolean' } as const;
 const OPTIONS = {
   ...{ ...SERVICE_OPTIONS, csv: FLAG, out: TEXT, limit: TEXT, sort: TEXT },
-  ...{ status: TEXT, blueprint: TEXT, 'built-in': FLAG, trial: TEXT, actor: TEXT, parent: TEXT },
+  ...{ status: TEXT, outcome: TEXT, blueprint: TEXT, 'built-in': FLAG, trial: TEXT, actor: TEXT, parent: TEXT },
   ...{ from: TEXT, to: TEXT, q: TEXT, 'min-score': TEXT, 'max-score': TEXT },
 } as const;
 
@@ -86,6 +87,7 @@ function filtersIn({ blueprint, actor, parent, from, to, q, trial, ...values }: 
   return {
     ...{ blueprint, actor, parent, from, to, q },
     status: values.status as RunFilters['status'],
+    outcome: values.outcome as RunFilters['outcome'],
     sort: values.sort as RunFilters['sort'],
     builtIn: values['built-in'] === true ? true : undefined,
     trial: trial === undefined ? undefined : trial === 'yes',
