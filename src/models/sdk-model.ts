@@ -28,7 +28,7 @@ import { WIRES } from './wires/wires.js';
  * One request per call, because a run records its own retries, with three exceptions within a call: a request that the
  * server refuses is put in another form; a stream that fails is asked for again as a whole; an answer that came in the
  * other form is read again. A repeated request that may have been billed is settled first, so that it counts, and reserves
- * anew in a run with a budget. The form that a server accepts is remembered per model until the process ends.
+ * again in a run with a budget. The form that a server accepts is remembered per model until the process ends.
  */
 export async function providerModel(
   { name: provider, api, baseUrl, apiKey, model: defaultModel, settings }: ProviderSettings,

@@ -84,7 +84,7 @@ function quotes(rounds: readonly ToolRound[]): readonly string[] {
 /** Quotes in a tool's result, each between tags that its text cannot close. */
 const QUOTES = /<(?:passage|page) cite="([^"]*)"[^>]*>\n([^]*?)\n<\/(?:passage|page)>/g;
 
-/** A draft without what its author adds anew each time. At most one empty line between paragraphs, none around it. */
+/** A draft without what its author adds each time. At most one empty line between paragraphs, none around it. */
 function withoutOwn(draft: string, headings: readonly string[]): string {
   const stripped = [SIGNATURE, ...headings.map((heading) => new RegExp(`^## ${heading}\n(?:(?!#)[^\n]*\n?)*`, 'gm'))];
   return stripped
