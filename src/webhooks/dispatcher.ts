@@ -19,6 +19,7 @@ import type { OwnershipDeps } from './ownership.js';
 import { Ownership } from './ownership.js';
 import { Pace } from './pace.js';
 import type { Reports } from './reports.js';
+import { isExpected } from './reports.js';
 import { retryDelivery } from './retry-delivery.js';
 import type { DeliveryIds } from './retry-delivery.js';
 import type { Webhook } from './state.js';
@@ -197,7 +198,9 @@ export class Dispatcher {
         onEnd: (error) => {
           if (this.#outboxes.get(id) === outbox) this.#outboxes.delete(id);
           const webhook = store.known(id);
-          if (error !== null && isActive(webhook)) reports.failed('deliver', error, webhook);
+          if (error === null || !isActive(webhook)) return;
+          if (!isExpected(error)) this.#ownership.rest(id);
+          reports.failed('deliver', error, webhook);
         },
       },
     });
@@ -212,7 +215,6 @@ export class Dispatcher {
     const { status } = attempted.delivery;
     this.#attempts[status === 'waiting' ? 'retried' : status] += 1;
     if (status === 'failed' && !attempted.isGone) reports.givenUp(webhook, attempted.delivery);
-    reports.succeeded('deliver', webhook);
     return attempted;
   }
 

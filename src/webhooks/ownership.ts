@@ -16,6 +16,12 @@ const MAX_CLAIMS = 16;
 /** Random wait before an instance claims a webhook when it is not its turn, so that instances do not collide, in milliseconds. */
 const OUT_OF_TURN_MS = { from: 250, to: 500 };
 
+/**
+ * How long a webhook is not claimed after its deliveries stopped by a fault, in milliseconds. Attempts whose results cannot
+ * be recorded would be repeated as often.
+ */
+const REST_MS = 60_000;
+
 export interface OwnershipDeps extends AppendDeps {
   readonly system: System;
   /** How this instance sees the others. Without others, every other owner is a process that has ended. */
@@ -35,6 +41,8 @@ export class Ownership {
   readonly #claiming = new Set<string>();
   /** Webhooks whose deliveries cannot be read. */
   readonly #corrupt = new Set<string>();
+  /** When webhooks may be claimed again after a fault, on the monotonic clock. */
+  readonly #restUntilMs = new Map<string, number>();
   readonly #claims = semaphore(MAX_CLAIMS);
 
   constructor(deps: OwnershipDeps) {
@@ -49,7 +57,14 @@ export class Ownership {
 
   /** Whether this instance should claim a webhook that it does not deliver. */
   mayClaim(webhookId: string): boolean {
-    return !this.#claiming.has(webhookId) && !this.#corrupt.has(webhookId) && this.#isFree(this.#owners.get(webhookId));
+    if (this.#claiming.has(webhookId) || this.#corrupt.has(webhookId)) return false;
+    const restsUntilMs = this.#restUntilMs.get(webhookId) ?? 0;
+    return this.#isFree(this.#owners.get(webhookId)) && this.#deps.system.monotonicMs() >= restsUntilMs;
+  }
+
+  /** Does not claim a webhook for a while. */
+  rest(webhookId: string): void {
+    this.#restUntilMs.set(webhookId, this.#deps.system.monotonicMs() + REST_MS);
   }
 
   /**
@@ -100,13 +115,8 @@ export class Ownership {
 
   /** Forgets webhooks that are deleted. */
   forget(isKnown: (webhookId: string) => boolean): void {
-    for (const known of [this.#owners.keys(), this.#corrupt])
-      for (const webhookId of known) if (!isKnown(webhookId)) this.#forgetOne(webhookId);
-  }
-
-  #forgetOne(webhookId: string): void {
-    this.#owners.delete(webhookId);
-    this.#corrupt.delete(webhookId);
+    for (const known of [this.#owners, this.#corrupt, this.#restUntilMs])
+      for (const webhookId of known.keys()) if (!isKnown(webhookId)) known.delete(webhookId);
   }
 
   #isFree(owner: string | undefined): boolean {

@@ -8,6 +8,7 @@ import {
   LogUnavailable,
   RevisionConflict,
 } from '../eventlog/errors.js';
+import { BoundedMap } from '../system/bounded-map.js';
 import type { Logger } from '../system/logger.js';
 import type { Delivery } from './deliveries.js';
 import { WebhookCorrupt, WebhookUnknown } from './errors.js';
@@ -20,10 +21,18 @@ const EXPECTED = [
   ...[AppendOutcomeUnknown, LogUnavailable, LogClosed, LogFull, LogCorrupt],
 ];
 
+/** Whether an error is no fault, and passes by itself. */
+export function isExpected(error: unknown): boolean {
+  return EXPECTED.some((expected) => error instanceof expected);
+}
+
+/** Most failing tasks that are remembered; beyond that, failures are reported again. */
+const MAX_FAILING = 2_000;
+
 /** What an instance does for its webhooks, and tries again after a failure. */
 const TASKS = {
   claim: 'webhook: failed to begin its deliveries; trying again every second',
-  deliver: 'webhook: its deliveries stopped by a fault; beginning them again within a second',
+  deliver: 'webhook: its deliveries stopped by a fault; beginning them again in a minute',
   intake: 'webhooks: failed to read the events of runs; trying again every second',
   disable: 'webhook: failed to record that its receiver answered 410; the next answer 410 is recorded after a restart',
   read: 'webhooks: failed to read a change of another instance',
@@ -31,8 +40,8 @@ const TASKS = {
 
 export class Reports {
   readonly #logger: Logger;
-  /** Tasks whose last try has failed, so that each failure is reported once. */
-  readonly #failing = new Set<string>();
+  /** Tasks of every second whose last try has failed, so that each failure is reported once. */
+  readonly #failing = new BoundedMap<string, true>(MAX_FAILING);
 
   constructor(logger: Logger) {
     this.#logger = logger;
@@ -42,13 +51,13 @@ export class Reports {
   failed(task: keyof typeof TASKS, err: unknown, webhook: Webhook | null = null): void {
     if (err instanceof WebhookCorrupt) return this.#corrupt(err);
     const key = keyOf(task, webhook);
-    if (EXPECTED.some((expected) => err instanceof expected) || this.#failing.has(key)) return;
-    this.#failing.add(key);
+    if (isExpected(err) || this.#failing.get(key) === true) return;
+    if (task === 'claim' || task === 'intake') this.#failing.set(key, true);
     this.#logger.error({ ...(webhook !== null && nameOf(webhook)), err }, TASKS[task]);
   }
 
   /** The next failure of the task is reported again. */
-  succeeded(task: keyof typeof TASKS, webhook: Webhook | null = null): void {
+  succeeded(task: 'claim' | 'intake', webhook: Webhook | null = null): void {
     this.#failing.delete(keyOf(task, webhook));
   }
 

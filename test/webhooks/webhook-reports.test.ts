@@ -138,4 +138,34 @@ describe('What operators see of webhooks', () => {
     expect(logged()).to.have.length(1);
     expectNamed(logged()[0], webhook);
   });
+
+  it('is one log line, and no repeated request for a minute, if a result cannot be recorded', async () => {
+    let isOdd = true;
+    await serve({
+      decorate: (log) =>
+        changedLog(log, {
+          append: (stream, events, expected) =>
+            isOdd && events[0]?.type === 'DeliveriesChanged'
+              ? Promise.reject(new Error('Odd'))
+              : log.append(stream, events, expected),
+        }),
+    });
+    const webhook = await register();
+    await finished();
+    await untilTrue(() => logged().length > 0);
+    expectNamed(logged()[0], webhook);
+    // Each run comes after a check for webhooks that no instance delivers.
+    for (let second = 0; second < 30; second += 1) {
+      system.jump(1_000);
+      await finished();
+    }
+    expect(receiver.received).to.have.length(1);
+    isOdd = false;
+    system.jump(30_000);
+    await untilTrue(() => {
+      system.jump(1_000);
+      return receiver.received.length === 32;
+    });
+    expect(logged()).to.have.length(1);
+  });
 });
