@@ -142,7 +142,7 @@ function rotateRoute(http: HttpContext, { store }: WebhookDoorDeps): Route {
       const webhookId = webhookIdIn(ctx);
       const rotating = store.rotate(webhookId, actor);
       const webhook = await http.withinDeadline(rotating, outcomeUnknown(webhookStream(webhookId)));
-      http.log.info({ webhookId, actor }, 'webhook secret rotated');
+      http.log.info({ webhookId, host: new URL(webhook.url).host, actor }, 'webhook secret rotated');
       return { status: 200, body: newWebhook(webhook) };
     },
   };
@@ -180,6 +180,7 @@ function retryRoute(http: HttpContext, { store, retry }: WebhookDoorDeps): Route
       const webhook = await http.withinDeadline(store.find(webhookIdIn(ctx)));
       const ids = { webhookId: webhook.id, deliveryId: parameterIn(ctx, 'delivery_id') };
       const delivery = await http.withinDeadline(retry(ids, actor), outcomeUnknown(deliveryStream(webhook.id)));
+      http.log.info({ ...ids, host: new URL(webhook.url).host, actor }, 'webhook delivery retried');
       return { status: 202, body: deliveryRecord(delivery, webhook) };
     },
   };

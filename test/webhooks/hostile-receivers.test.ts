@@ -185,8 +185,11 @@ describe('A hostile receiver of webhooks', () => {
     await retry(webhook, await delivery(webhook, ({ attempts }) => attempts === 3));
     receiver.answerBy(answers(204));
     fail();
-    await delivery(webhook, ({ status }) => status === 'delivered');
+    const { id } = await delivery(webhook, ({ status }) => status === 'delivered');
     expect(receiver.received).to.have.length(5);
+    const host = new URL(receiver.url).host;
+    const line = { webhookId: webhook.id, deliveryId: id, host, actor: null, msg: 'webhook delivery retried' };
+    expect(service.lines).to.deep.include(line);
   });
 });
 
