@@ -178,9 +178,10 @@ export class Outbox {
     }
     const { delivery, isGone } = attempted;
     this.#isHealthy = delivery.status === 'delivered';
+    const isFirstGone = isGone && !this.#isGone;
     this.#isGone ||= isGone;
     await this.#record(() => this.backlog.recordResult(delivery, signal));
-    if (isGone) this.#deps.onGone(delivery.id);
+    if (isFirstGone) this.#deps.onGone(delivery.id);
   }
 
   /** Runs a task on the record. If it fails, this outbox ends. */

@@ -1,16 +1,10 @@
 import { expect } from 'chai';
-import { once } from 'node:events';
-import type { Socket } from 'node:net';
-import { createServer } from 'node:net';
 import type { NewWebhook, WebhookDelivery } from '../../src/generated/schemas.js';
-import { positionFromText } from '../../src/eventlog/port.js';
-import { attempt } from '../../src/webhooks/attempt.js';
-import { newDelivery } from '../../src/webhooks/deliveries.js';
-import { httpPost } from '../../src/webhooks/post.js';
-import type { Webhook } from '../../src/webhooks/state.js';
 import { instantModel } from '../support/instant-model.js';
 import type { JumpingSystem } from '../support/jumping-system.js';
 import { jumpingSystem } from '../support/jumping-system.js';
+import type { RawReceiver } from '../support/raw-receiver.js';
+import { rawReceiver } from '../support/raw-receiver.js';
 import type { RestClient } from '../support/rest-client.js';
 import { restClient } from '../support/rest-client.js';
 import type { RunningService } from '../support/running-service.js';
@@ -21,34 +15,6 @@ import { answers, startReceiver } from '../support/webhook-receiver.js';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
-
-/** A receiver that speaks in bytes. */
-interface RawReceiver {
-  readonly url: string;
-  readonly sockets: ReadonlySet<Socket>;
-  stop(): Promise<void>;
-}
-
-async function rawReceiver(onConnection: (socket: Socket) => void): Promise<RawReceiver> {
-  const sockets = new Set<Socket>();
-  const server = createServer((socket) => {
-    sockets.add(socket.on('error', () => undefined).on('close', () => sockets.delete(socket)));
-    onConnection(socket);
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  return {
-    url: `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}/hook`,
-    sockets,
-    async stop() {
-      const closed = once(server, 'close');
-      server.close();
-      for (const socket of sockets) socket.destroy();
-      await closed;
-    },
-  };
-}
 
 describe('A hostile receiver of webhooks', () => {
   let system: JumpingSystem;
@@ -135,6 +101,22 @@ describe('A hostile receiver of webhooks', () => {
     await untilTrue(() => raw?.sockets.size === 0);
   });
 
+  it('that answers 410 to several attempts at once disables its webhook with one log line', async () => {
+    await register(receiver.url);
+    await finished();
+    await receiver.until((all) => all.length === 1);
+    const held: (() => void)[] = [];
+    receiver.answerBy((response) => void held.push(() => response.writeHead(410).end()));
+    for (let runs = 0; runs < 5; runs += 1) await finished();
+    await receiver.until((all) => all.length === 6);
+    for (const answer of held) answer();
+    await untilTrue(async () => {
+      const list = rest.read(await rest.get('/api/webhooks'), 200, 'webhook-list.json');
+      return list[0]?.disabled === true;
+    });
+    expect(service.faults).to.have.length(1);
+  });
+
   it('is cut off at once when its webhook is deleted during an attempt', async () => {
     raw = await rawReceiver((socket) => void socket.resume());
     const webhook = await register(raw.url);
@@ -190,60 +172,5 @@ describe('A hostile receiver of webhooks', () => {
     const host = new URL(receiver.url).host;
     const line = { webhookId: webhook.id, deliveryId: id, host, actor: null, msg: 'webhook delivery retried' };
     expect(service.lines).to.deep.include(line);
-  });
-});
-
-describe('A request to a receiver', () => {
-  it('is cut off if the receiver has answered and does not take the rest of the request', async () => {
-    const system = jumpingSystem();
-    const bodyBytes = 64 * 1024 * 1024;
-    let received = 0;
-    const raw = await rawReceiver((socket) => {
-      socket.pause().write('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n');
-    });
-    const post = httpPost({
-      resolve: () => Promise.resolve([{ address: '127.0.0.1', family: 4 }]),
-      after: system.after,
-    });
-    const request = { url: new URL(raw.url), headers: {}, body: '.'.repeat(bodyBytes), accepts: () => true };
-    const { status } = await post({ ...request, signal: new AbortController().signal });
-    expect(status).to.equal(200);
-    system.jump(1_000);
-    const [socket] = raw.sockets;
-    const ended = new Promise<void>((resolve) => socket?.on('close', () => resolve()).on('end', () => resolve()));
-    socket?.on('data', (chunk: Buffer) => (received += chunk.length)).resume();
-    await ended;
-    expect(received).to.be.below(bodyBytes);
-    await raw.stop();
-  });
-
-  it('has a reason of whole characters when it fails, so that the result can be recorded', async () => {
-    const system = jumpingSystem();
-    const webhook: Webhook = {
-      ...{
-        id: 'one',
-        url: 'https://example.com/',
-        types: new Set(),
-        blueprintId: null,
-        secret: 'whsec_AAAA',
-        oldSecret: null,
-      },
-      ...{
-        createdAt: '2026-01-01T00:00:00.000Z',
-        registeredAt: positionFromText('0'),
-        isDisabled: false,
-        isDeleted: false,
-      },
-      head: { seq: 0, id: 'one', hash: '' },
-    };
-    const deps = {
-      ...{ system, accepts: () => true, hmac: () => '', messages: { bodyOf: () => Promise.resolve('{}') } },
-      post: () => Promise.reject(new Error(`${'x'.repeat(299)}😀 and more\n`)),
-    };
-    const { delivery } = await attempt(webhook, newDelivery('event', 'RunCompleted', { runId: 'run', seq: 0 }), {
-      deps,
-      signal: new AbortController().signal,
-    });
-    expect(delivery.error?.isWellFormed()).to.equal(true);
   });
 });
