@@ -27,7 +27,7 @@ const FINISH_MS = 2_000;
  * How long a release waits for the log, in milliseconds. A webhook that is not released is claimed when the others suspect
  * this instance.
  */
-const RELEASE_MS = 2_000;
+const RELEASE_MS = 1_000;
 
 export interface OutboxDeps extends AppendDeps {
   readonly system: System;
