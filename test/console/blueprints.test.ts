@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { CouncilClient } from '../../src/client/client.js';
-import { STARTER, bodyOf } from '../../src/console/pages/blueprint/draft.js';
+import { bodyOf } from '../../src/console/pages/blueprint/draft.js';
+import { STARTER } from '../../src/console/pages/blueprint/starter.js';
 import type { Locator, Page } from 'playwright-core';
 import { describeInBrowser, faultsIn } from '../support/console-browser.js';
 import type { RunningService } from '../support/running-service.js';

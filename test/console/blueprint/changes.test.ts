@@ -1,13 +1,8 @@
 import { expect } from 'chai';
 import { changesBetween } from '../../../src/console/pages/blueprint/changes.js';
 import type { Draft } from '../../../src/console/pages/blueprint/draft.js';
-import {
-  STARTER,
-  withEdgeChanged,
-  withNode,
-  withNodeChanged,
-  withoutNode,
-} from '../../../src/console/pages/blueprint/draft.js';
+import { withEdgeChanged, withNode, withNodeChanged, withoutNode } from '../../../src/console/pages/blueprint/draft.js';
+import { STARTER } from '../../../src/console/pages/blueprint/starter.js';
 
 describe('Changes between two versions of a blueprint', () => {
   const told = (before: Draft, after: Draft): readonly string[] =>

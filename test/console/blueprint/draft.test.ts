@@ -2,7 +2,6 @@ import { expect } from 'chai';
 import type { Draft } from '../../../src/console/pages/blueprint/draft.js';
 import {
   EMPTY,
-  STARTER,
   idFault,
   jsonOf,
   parseDraft,
@@ -15,6 +14,7 @@ import {
   withoutEdge,
   withoutNode,
 } from '../../../src/console/pages/blueprint/draft.js';
+import { STARTER } from '../../../src/console/pages/blueprint/starter.js';
 import type { History } from '../../../src/console/pages/blueprint/history.js';
 import { edited, historyOf, redone, ended, undone } from '../../../src/console/pages/blueprint/history.js';
 import { seededRandom } from '../../support/seeded-random.js';

@@ -3,12 +3,12 @@ import { CouncilClient } from '../../../src/client/client.js';
 import type { Draft } from '../../../src/console/pages/blueprint/draft.js';
 import {
   EMPTY,
-  STARTER,
   bodyOf,
   withEdgeChanged,
   withNode,
   withNodeChanged,
 } from '../../../src/console/pages/blueprint/draft.js';
+import { STARTER } from '../../../src/console/pages/blueprint/starter.js';
 import { Editor } from '../../../src/console/pages/blueprint/store.js';
 import type { RunningService } from '../../support/running-service.js';
 import { startService } from '../../support/running-service.js';

@@ -7,9 +7,10 @@ import { graphLayout, useChunk } from '../../ui/chunks.js';
 import { Badge, Button } from '../../ui/controls.js';
 import { Graph } from '../../ui/graph.js';
 import { WhenLoaded, errorText } from '../../ui/states.js';
-import { STARTER, withEdge, withNode, withPositions, withoutEdge, withoutNode } from './draft.js';
+import { withEdge, withNode, withPositions, withoutEdge, withoutNode } from './draft.js';
 import type { Drawing } from './drawing.js';
 import { drawingOf, drawnId, freePosition, laidOutPositions, partOf } from './drawing.js';
+import { STARTER } from './starter.js';
 import type { Editor, Finding } from './store.js';
 
 export function Canvas({ editor }: { readonly editor: Editor }) {

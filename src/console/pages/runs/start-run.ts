@@ -3,10 +3,15 @@ import type { CouncilClient } from '../../../client/client.js';
 import { ConflictError, InvalidError } from '../../../client/errors.js';
 import type { Blueprint, Budget } from '../../../generated/schemas.js';
 import { errorText } from '../../ui/states.js';
-import { STARTER, bodyOf } from '../blueprint/draft.js';
+import { STARTER } from '../blueprint/starter.js';
 
 /** The example council: God Mode needs a blueprint. */
-export const EXAMPLE = { ...bodyOf(STARTER), id: 'example-council', name: 'Example council' };
+export const EXAMPLE = {
+  nodes: [...STARTER.nodes],
+  edges: [...STARTER.edges],
+  id: 'example-council',
+  name: 'Example council',
+};
 
 /** Example topics. */
 export const TOPICS = [
