@@ -363,6 +363,43 @@ describeInBrowser('The sources and the end of a run', (browser) => {
     expect(await faultsIn(offline)).to.deep.equal([]);
   });
 
+  it('are numbers wherever the draft or its changes are shown, also in a fork, a comparison and the inbox', async () => {
+    const { paused, guided, fork } = town.runs;
+    for (const [path, place] of [
+      [`runs/${paused}?tab=changes`, '.text-diff'],
+      [`runs/${paused}?tab=draft`, '.run-pause .text-diff'],
+      [`runs/${fork}`, '.prose'],
+      [`compare?a=${guided}&b=${fork}`, 'section[aria-label="Final drafts"] .text-diff'],
+      [`inbox?run=${paused}`, '.pause-card .text-diff'],
+      [`inbox?run=${paused}`, '.pause-card .prose'],
+    ] as const) {
+      const page = await open(path);
+      if (place.startsWith('.run-pause')) await page.getByText('Changes since the last pause').click();
+      const texts = page.locator(place);
+      await texts
+        .filter({ hasText: /\[\d\]/ })
+        .first()
+        .waitFor();
+      await untilTrue(async () => !/\[[0-9a-f]{8}:\d+/.test((await texts.allInnerTexts()).join()));
+    }
+    const page = await open(`runs/${fork}`);
+    await page
+      .getByRole('link', { name: /^Source 1: .*pdf, page \d$/ })
+      .first()
+      .waitFor();
+    const file = join(dir.path, 'fork.html');
+    writeFileSync(file, await textOf(await saved(page, 'Share', 'Record')));
+    const offline = await browser.open(pathToFileURL(file).href);
+    await offline
+      .getByRole('region', { name: 'Sources' })
+      .getByText(/pdf, page \d$/)
+      .first()
+      .waitFor();
+    expect(await offline.locator('.prose').innerText())
+      .to.include('[1]')
+      .and.to.not.match(/\[[0-9a-f]{8}:/);
+  });
+
   it('is counted and listed by the same word, so that no rejected or cancelled run is among the failed ones', async () => {
     const page = await open('');
     const views = page.getByRole('navigation', { name: 'Views' });

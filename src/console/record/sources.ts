@@ -4,7 +4,7 @@ import type { DraftElement, DraftNode } from './draft-tree.js';
 
 /** A page of a document, or a page of the web. */
 export type Source = {
-  /** The nodes that read it, by id. */
+  /** The nodes that read it, by id; none if only a parent of the run has read it. */
   readonly readBy: readonly string[];
 } & (
   | { readonly kind: 'document'; readonly document: string; readonly page: number; readonly chunk: number }
@@ -20,16 +20,33 @@ export function sourcesAt(events: readonly RunEvent[], seq: number): readonly So
   for (const { type, data } of events.slice(0, seq + 1)) {
     if (type !== 'ToolCalled') continue;
     for (const hit of data.hits) {
-      const key = 'document' in hit ? markOf(hit) : hit.url;
       const own =
         'document' in hit
           ? ({ kind: 'document', document: hit.document, page: hit.page, chunk: hit.chunk } as const)
           : ({ kind: 'web', url: hit.url, title: hit.title } as const);
+      const key = keyOf({ ...own, readBy: [] });
       const before = found.get(key) ?? { ...own, readBy: [] };
       found.set(key, { ...before, readBy: [...new Set([...before.readBy, data.node])] });
     }
   }
   return [...found.values()];
+}
+
+/** Whether two lists of a run's sources, each up to an event, have the same sources. */
+export function areSame(one: readonly Source[], other: readonly Source[]): boolean {
+  const readersIn = (sources: readonly Source[]): number => sources.reduce((sum, { readBy }) => sum + readBy.length, 0);
+  return one.length === other.length && readersIn(one) === readersIn(other);
+}
+
+/** The sources of a run, followed by others that its parents have read. */
+export function withInherited(own: readonly Source[], inherited: readonly Source[]): readonly Source[] {
+  const known = new Set(own.map(keyOf));
+  return [...own, ...inherited.filter((source) => !known.has(keyOf(source)))];
+}
+
+/** Identifies a source. */
+export function keyOf(source: Source): string {
+  return source.kind === 'document' ? markOf(source) : source.url;
 }
 
 /** The mark of a page without brackets, such as `4f2a9c01:3`. */
@@ -53,6 +70,12 @@ export function citedSources(draft: string, sources: readonly Source[]): readonl
 
 /** Brackets without brackets inside, so that matching is linear, and a mark between them. */
 const [BRACKETS, MARK] = [/\[([^[\]\n]{3,400})\]/g, /^\s*([0-9a-f]{8,64}):\s?(\d{1,6})\s*$/i];
+
+/** Whether a text has a mark of a page that is not among the sources. */
+export function hasUnknownMark(text: string, sources: readonly Source[]): boolean {
+  const known = new Set(sources.map(keyOf));
+  return marksIn(text).some(({ mark }) => !known.has(mark));
+}
 
 interface FoundMark {
   readonly mark: string;

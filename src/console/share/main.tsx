@@ -39,10 +39,11 @@ function SharedPage() {
   );
 }
 
-function sourceOf({ id, events, documents = {} }: SharedRun): RunSource {
+function sourceOf({ id, events, documents = {}, inherited = [] }: SharedRun): RunSource {
   return {
     id,
     isLive: false,
+    inherited: () => Promise.resolve(inherited),
     documentNames: () => Promise.resolve(new Map(Object.entries(documents))),
     async *events(from) {
       yield* events.slice(from + 1);

@@ -1,6 +1,7 @@
 /** The run in a shared file. */
 import type { RunEvent } from '../../client/run-events.js';
 import { runEventIn } from '../../client/run-events.js';
+import type { Source } from '../record/sources.js';
 
 /** Id of the element that holds the run as JSON. */
 export const SHARED_RUN = 'shared-run';
@@ -13,6 +14,8 @@ export interface SharedRun {
   readonly events: readonly RunEvent[];
   /** The file names of documents that its tools found, by id. */
   readonly documents?: Readonly<Record<string, string>>;
+  /** Pages that the draft cites and that only parents of the run have read. */
+  readonly inherited?: readonly Source[];
 }
 
 /** JSON that can neither end its `script` element nor start another. */

@@ -1,22 +1,26 @@
 /** Shows a draft: Markdown as elements, never as HTML. */
 import type { ComponentChildren } from 'preact';
-import { useMemo } from 'preact/hooks';
+import { createContext } from 'preact';
+import { useContext, useMemo } from 'preact/hooks';
 import type { DraftElement, DraftNode } from '../record/draft-tree.js';
 import { draftTree } from '../record/draft-tree.js';
 import type { Citation } from '../record/sources.js';
 import { withCitations } from '../record/sources.js';
 import { markdown, useChunk } from './chunks.js';
 
-const NO_CITATIONS: ReadonlyMap<string, Citation> = new Map();
+/** How texts show the marks of known sources, by mark. */
+export const Citations = createContext<ReadonlyMap<string, Citation>>(new Map());
 
 interface ProseProps {
   readonly text: string;
-  /** How it shows the marks of known sources, by mark. */
+  /** Default: those of the page. */
   readonly citations?: ReadonlyMap<string, Citation>;
 }
 
 /** Shows the plain text while the Markdown parser loads, or if it cannot load. */
-export function Prose({ text, citations = NO_CITATIONS }: ProseProps) {
+export function Prose({ text, citations: own }: ProseProps) {
+  const ofPage = useContext(Citations);
+  const citations = own ?? ofPage;
   const { value: loaded } = useChunk(markdown).state;
   const tree = useMemo(
     () => (loaded.status === 'ready' ? withCitations(draftTree(loaded.value.tokensOf(text)), citations) : null),

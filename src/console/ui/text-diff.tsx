@@ -1,12 +1,14 @@
 /** Shows the changes between two texts: added and removed words, with unchanged lines folded. */
 import { useSignal } from '@preact/signals';
-import { useMemo } from 'preact/hooks';
+import { useContext, useMemo } from 'preact/hooks';
 import { draftTree } from '../record/draft-tree.js';
 import { plainDraft } from '../record/plain-draft.js';
+import { withCitations } from '../record/sources.js';
 import type { DiffBlock } from '../record/text-diff.js';
 import { textDiff } from '../record/text-diff.js';
 import { countOf } from '../record/counts.js';
 import { markdown, useChunk } from './chunks.js';
+import { Citations } from './prose.js';
 import { Loading } from './states.js';
 
 /** Smallest number of unchanged lines to fold, and lines shown at either end of a fold. */
@@ -21,10 +23,13 @@ export interface TextDiffProps {
 /** Compares two drafts as plain text, or as Markdown if they differ only in Markdown signs. */
 export function DraftDiff({ before, after }: TextDiffProps) {
   const { value: loaded } = useChunk(markdown).state;
+  const citations = useContext(Citations);
   const [previous, current] = useMemo(() => {
     if (loaded.status !== 'ready') return [];
-    return [before, after].map((draft) => draft && plainDraft(draftTree(loaded.value.tokensOf(draft))));
-  }, [loaded, before, after]);
+    return [before, after].map(
+      (draft) => draft && plainDraft(withCitations(draftTree(loaded.value.tokensOf(draft)), citations)),
+    );
+  }, [loaded, before, after, citations]);
   if (loaded.status === 'loading') return <Loading what="the changes" />;
   if (previous === current) return <TextDiff {...{ before, after }} />;
   return <TextDiff before={previous ?? null} after={current ?? null} />;

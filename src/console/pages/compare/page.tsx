@@ -7,13 +7,14 @@ import type { ComparedRuns } from '../../record/compare.js';
 import { lengthText } from '../../record/durations.js';
 import { dollarText } from '../../../run/cost-text.js';
 import { excerpt, shortCount } from '../../record/counts.js';
-import { council } from '../../shell/council.js';
 import { pageUrl, query } from '../../shell/router.js';
 import { lockIfUnauthorized } from '../../shell/session.js';
 import { Status } from '../../ui/controls.js';
 import { Empty, Failure, Loading } from '../../ui/states.js';
 import { DraftDiff } from '../../ui/text-diff.js';
 import { Ago, now } from '../../ui/time.js';
+import { liveSource } from '../run/live-source.js';
+import { Cited, useSources } from '../run/sources.js';
 import type { RunSummary } from '../run/store.js';
 import { RunStore } from '../run/store.js';
 import { Other, Same } from './pairs.js';
@@ -53,6 +54,7 @@ function Compared({ a, b }: { readonly a: string; readonly b: string }) {
   const { left, right, compared, stretches } = comparison;
   const fault = left.fault.value ?? right.fault.value;
   useEffect(() => lockIfUnauthorized(fault), [fault]);
+  [left, right].forEach(useSources);
   if (fault instanceof NotFoundError) {
     return (
       <Empty title="One of these runs does not exist">
@@ -65,8 +67,10 @@ function Compared({ a, b }: { readonly a: string; readonly b: string }) {
   if (compared.value === null || one === null || other === null) return failure ?? <Loading what="both runs" />;
   // The texts of the first difference are open.
   const firstOther = stretches.value.findIndex(({ kind }) => kind === 'other');
+  // The numbers of B's draft, because the changes lead to it.
+  const draft = [other, one].map(({ now: { finalDraft } }) => finalDraft ?? '').join('\n');
   return (
-    <>
+    <Cited stores={[left, right]} draft={draft} sources={[left.sources.value, right.sources.value]}>
       {failure}
       <Totals {...{ a, b, one, other }} />
       <ForkNotice fork={compared.value.fork} a={a} b={b} />
@@ -82,7 +86,7 @@ function Compared({ a, b }: { readonly a: string; readonly b: string }) {
         )}
       </section>
       <FinalDrafts before={one.now.finalDraft} after={other.now.finalDraft} />
-    </>
+    </Cited>
   );
 }
 
@@ -104,12 +108,10 @@ function ForkNotice({ fork, a, b }: ForkNoticeProps) {
 
 /** A store at the head of a run: ignores the query of the URL. */
 function storeOf(id: string): RunStore {
-  const run = council.run(id);
+  // Shows no draft while it is written.
+  const { tokens: _, ...source } = liveSource(id);
   return new RunStore({
-    source: {
-      ...{ id, isLive: true },
-      events: (from, ending) => run.events({ from, signal: ending }),
-    },
+    source,
     place: { query: signal(new URLSearchParams()), setQuery: () => undefined },
     clock: now,
     frame: (show) => void window.requestAnimationFrame(show),

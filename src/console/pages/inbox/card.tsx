@@ -1,13 +1,16 @@
 /** The card of the selected pause: what waits, what follows, the changes, the draft, and the buttons to decide. */
-import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
-import type { Approval, GodModeState } from '../../../generated/schemas.js';
+import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
+import type { Approval, GodModeState, SourceList } from '../../../generated/schemas.js';
+import type { Citation } from '../../record/sources.js';
 import { council } from '../../shell/council.js';
+import { pageUrl } from '../../shell/router.js';
 import { actor, may } from '../../shell/session.js';
 import { settings } from '../../shell/settings.js';
 import { decisions } from '../../shell/undo.js';
 import { BudgetPause } from '../../ui/budget-fields.js';
 import { Button } from '../../ui/controls.js';
 import { NextStep } from '../../ui/next-step.js';
+import { Citations } from '../../ui/prose.js';
 import { useResource } from '../../ui/resource.js';
 import { Failure, Loading } from '../../ui/states.js';
 import { Drafts } from './drafts.js';
@@ -56,6 +59,7 @@ function Open({ card, store }: CardProps) {
   const { state, reload } = useResource(`${key} ${deadline}`, (signal) => loadPause(council, { runId, seq }, signal));
   const { value: found } = state;
   const content = found.status === 'ready' ? found.value : null;
+  const citations = useCitations(runId, seq);
   useEffect(() => {
     if (content !== null) store.onLoaded(key, content);
   }, [content]);
@@ -75,10 +79,29 @@ function Open({ card, store }: CardProps) {
           ) : (
             <NextStep next={content.next} />
           )}
-          <Drafts content={content} state={content.state} />
+          <Citations.Provider value={citations}>
+            <Drafts content={content} state={content.state} />
+          </Citations.Provider>
         </>
       )}
     </>
+  );
+}
+
+/** The marks of the draft as links, or none until they are loaded. */
+function useCitations(runId: string, seq: number): ReadonlyMap<string, Citation> {
+  const { state } = useResource(`sources ${runId} ${seq}`, (signal) => council.run(runId).sources({ signal }));
+  const { value: found } = state;
+  return useMemo(() => citationsIn(found.status === 'ready' ? found.value : []), [found]);
+}
+
+function citationsIn(sources: SourceList): ReadonlyMap<string, Citation> {
+  return new Map(
+    sources.flatMap(({ mark, document, filename, page, chunks: [chunk = null] }, at) => {
+      if (document === null) return [];
+      const title = `Source ${at + 1}: ${filename ?? `Document ${document.slice(0, 8)}`}, page ${page}`;
+      return [[mark, { number: at + 1, title, href: pageUrl(['documents', document], { page, chunk }) }] as const];
+    }),
   );
 }
 

@@ -15,6 +15,8 @@ import { ForkTree } from './fork-tree.js';
 import { RunHead } from './head.js';
 import { PausePanel } from './pause.js';
 import { verdict } from './hash-chain.js';
+import { liveSource } from './live-source.js';
+import { CitedInRun } from './sources.js';
 import { RunStore } from './store.js';
 import { RunView } from './view.js';
 import { usePageTitle } from '../../shell/title.js';
@@ -37,7 +39,9 @@ export function RunPage() {
         <>
           <RunHead store={store} />
           {faulty}
-          <PausePanel store={store} />
+          <CitedInRun store={store}>
+            <PausePanel store={store} />
+          </CitedInRun>
           <RunView store={store}>
             <ForkTree store={store} />
           </RunView>
@@ -48,34 +52,12 @@ export function RunPage() {
 }
 
 function storeOf(id: string): RunStore {
-  const run = council.run(id);
   return new RunStore({
-    source: {
-      ...{ id, isLive: true },
-      events: (from, signal) => run.events({ from, signal }),
-      tokens: (signal) => run.tokens({ signal }),
-      verify: (signal) => run.verify({ signal }),
-      prompt: (step, signal) => run.prompt(step, { signal }),
-      draft: (format) => run.draft({ format }),
-      documentNames: namesOfDocuments,
-    },
+    source: liveSource(id),
     place: { query, setQuery },
     clock: now,
     frame: (show) => void window.requestAnimationFrame(show),
   });
-}
-
-/** Leaves out documents that are deleted. */
-async function namesOfDocuments(ids: readonly string[], ending: AbortSignal): Promise<ReadonlyMap<string, string>> {
-  const named = ids.map(async (id): Promise<readonly (readonly [string, string])[]> => {
-    try {
-      return [[id, (await council.documents.get(id, { signal: ending })).filename]];
-    } catch (error) {
-      if (error instanceof NotFoundError) return [];
-      throw error;
-    }
-  });
-  return new Map((await Promise.all(named)).flat());
 }
 
 function NothingYet({ fault, children }: { readonly fault: unknown; readonly children: ComponentChildren }) {

@@ -20,7 +20,14 @@ export function ShareMenu({ store }: { readonly store: RunStore }) {
   };
   async function saveHtml(): Promise<void> {
     const documents = Object.fromEntries(store.documentNames.value);
-    const run = { id, sharedAt: new Date().toISOString(), events: store.record.events, documents };
+    const { record, inherited } = store;
+    const run = {
+      id,
+      sharedAt: new Date().toISOString(),
+      events: record.events,
+      documents,
+      inherited: inherited.value,
+    };
     save(`run-${id}.html`, new Blob([await sharedFile(run)], { type: 'text/html' }));
   }
   async function saveDraft(): Promise<void> {

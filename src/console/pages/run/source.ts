@@ -3,6 +3,7 @@ import type { ReadonlySignal } from '@preact/signals';
 import type { RunEvent } from '../../../client/run-events.js';
 import type { LiveMessage } from '../../../client/tokens.js';
 import type { StepPrompt, Verification } from '../../../generated/schemas.js';
+import type { Source } from '../../record/sources.js';
 
 /** The source of a run's events: the service or a shared file. */
 export interface RunSource {
@@ -19,6 +20,8 @@ export interface RunSource {
   readonly prompt?: (step: number, signal: AbortSignal) => Promise<StepPrompt>;
   /** The draft at the head, as a file. Absent in a shared file. */
   readonly draft?: (format: 'md' | 'docx') => Promise<Uint8Array>;
+  /** The pages that the draft cites and that only parents of the run have read. Absent: none. */
+  readonly inherited?: (signal: AbortSignal) => Promise<readonly Source[]>;
   /** The file names of documents by id, of those that still exist. Absent: no names. */
   readonly documentNames?: (ids: readonly string[], signal: AbortSignal) => Promise<ReadonlyMap<string, string>>;
 }

@@ -1,8 +1,10 @@
 /** The pages of documents and of the web that the tools of a run have found. */
-import { useEffect } from 'preact/hooks';
+import type { ComponentChildren } from 'preact';
+import { useEffect, useMemo } from 'preact/hooks';
 import type { Citation, Source } from '../../record/sources.js';
-import { citedSources, markOf } from '../../record/sources.js';
+import { citedSources, hasUnknownMark, keyOf, markOf, sourcesAt } from '../../record/sources.js';
 import { pageUrl } from '../../shell/router.js';
+import { Citations } from '../../ui/prose.js';
 import type { RunStore } from './store.js';
 
 interface SourceProps {
@@ -58,8 +60,64 @@ export function citationsOf(cited: readonly Source[], { store, names }: Naming):
   );
 }
 
+interface CitedProps {
+  /** The runs whose sources the texts cite. */
+  readonly stores: readonly RunStore[];
+  /** The draft whose citations have the first numbers, or null. */
+  readonly draft: string | null;
+  /** The sources of the runs. */
+  readonly sources: readonly (readonly Source[])[];
+  readonly children: ComponentChildren;
+}
+
+/** Shows texts that cite the sources of runs as the reader of the draft sees them. */
+export function Cited({ stores, draft, sources, children }: CitedProps) {
+  const names = stores.map((store) => store.documentNames.value);
+  const citations = useMemo(() => {
+    const all = [...new Map(sources.flat().map((source) => [keyOf(source), source])).values()];
+    const cited = citedSources(draft ?? '', all);
+    const [store] = stores;
+    if (store === undefined) return new Map();
+    const others = all.filter((source) => !cited.includes(source));
+    return citationsOf([...cited, ...others], { store, names: new Map(names.flatMap((each) => [...each])) });
+  }, [draft, ...sources, ...names]);
+  return <Citations.Provider value={citations}>{children}</Citations.Provider>;
+}
+
+/** Shows texts that cite the sources of a run up to the event shown, or up to the one that it is compared with. */
+export function CitedInRun({ store, children }: { readonly store: RunStore; readonly children: ComponentChildren }) {
+  const { finalDraft = null, draft = null } = store.snapshot.value ?? {};
+  const other = store.comparedWith.value ?? 0;
+  const sources = other > store.shown.value ? sourcesAt(store.record.events, other) : store.sources.value;
+  return (
+    <Cited stores={[store]} draft={finalDraft ?? draft} sources={[sources]}>
+      {children}
+    </Cited>
+  );
+}
+
+/** Loads the file names of documents, and the sources that the draft of a fork has from its parents. */
+export function useSources(store: RunStore): void {
+  useDocumentNames(store);
+  const { parent = null } = store.summary.value ?? {};
+  const { finalDraft = null, draft: current = null } = store.record.snapshotAt(store.head.value) ?? {};
+  const draft = finalDraft ?? current ?? '';
+  const isCited = parent !== null && hasUnknownMark(draft, sourcesAt(store.record.events, store.head.value));
+  useEffect(() => {
+    const { inherited: ask } = store.source;
+    if (!isCited || ask === undefined) return undefined;
+    const ending = new AbortController();
+    ask(ending.signal).then(
+      (found) => (store.inherited.value = found),
+      // An unknown mark stays as it is.
+      () => undefined,
+    );
+    return () => ending.abort();
+  }, [isCited && draft]);
+}
+
 /** Loads the file names of the documents that tools have found. */
-export function useDocumentNames(store: RunStore): void {
+function useDocumentNames(store: RunStore): void {
   const wanted = [...new Set(store.sources.value.flatMap((each) => (each.kind === 'document' ? [each.document] : [])))];
   const missing = wanted.filter((id) => !store.documentNames.value.has(id));
   useEffect(() => {
@@ -88,7 +146,9 @@ export function Sources({ store }: { readonly store: RunStore }) {
           <SourceItem {...{ store, source }} />
           <span class="small muted">
             {cited.has(source) && 'Cited in the draft. '}
-            Read by {source.readBy.map((node) => store.labelOf(node)).join(', ')}
+            {source.readBy.length === 0
+              ? 'Read before the fork'
+              : `Read by ${source.readBy.map((node) => store.labelOf(node)).join(', ')}`}
           </span>
         </li>
       ))}

@@ -19,7 +19,7 @@ import { landmarkAt } from '../../record/landmarks.js';
 import type { Names } from '../../record/page-words.js';
 import { eventText } from '../../record/event-text.js';
 import type { Source } from '../../record/sources.js';
-import { sourcesAt } from '../../record/sources.js';
+import { areSame, sourcesAt, withInherited } from '../../record/sources.js';
 import type { RunPlace, RunSource } from './source.js';
 import type { RunTab } from './tabs.js';
 import { STEP_TABS, tabIn } from './tabs.js';
@@ -147,8 +147,17 @@ export class RunStore {
   /** The event to compare the draft with, or null for the previous draft. */
   readonly comparedWith = computed(() => this.#numberIn('with'));
 
-  /** What the tools have found up to the event shown. */
-  readonly sources: ReadonlySignal<readonly Source[]> = computed(() => sourcesAt(this.record.events, this.shown.value));
+  /** Pages that only parents of the run have read, as far as they are known. */
+  readonly inherited = signal<readonly Source[]>([]);
+  /** What the tools have found up to the event shown, and what the run has inherited. */
+  readonly sources: ReadonlySignal<readonly Source[]> = computed(() => {
+    const own = sourcesAt(this.record.events, this.shown.value);
+    const found = withInherited(own, this.inherited.value);
+    // The same value, so that drafts are not rendered at each event.
+    if (!areSame(found, this.#sources)) this.#sources = found;
+    return this.#sources;
+  });
+  #sources: readonly Source[] = [];
 
   /** The labels of nodes and members. */
   readonly names: ReadonlySignal<Names> = computed(() => ({

@@ -13,7 +13,7 @@ import { RunGraph } from './graph-views.js';
 import { Scrubber } from './scrubber.js';
 import { inPageWords } from '../../record/page-words.js';
 import { budgetEndAt, errorAt } from '../../record/run-end.js';
-import { useDocumentNames } from './sources.js';
+import { CitedInRun, useSources } from './sources.js';
 import type { RunStore } from './store.js';
 import { Aside } from './aside.js';
 import type { ResultTab, RunTab, TraceTab } from './tabs.js';
@@ -48,7 +48,7 @@ interface RunViewProps {
 /** Needs at least one event. */
 export function RunView({ store, children }: RunViewProps) {
   const { value: tab } = store.tab;
-  useDocumentNames(store);
+  useSources(store);
   const rank = rankOf(tab);
   const lastTabs = useRef<Partial<Record<string, RunTab>>>({});
   lastTabs.current[rank.value] = tab;
@@ -57,7 +57,7 @@ export function RunView({ store, children }: RunViewProps) {
     return { value, text, count: counts[value] ?? 0 };
   });
   return (
-    <>
+    <CitedInRun store={store}>
       <Scrubber store={store} />
       <div class={`run-views ${rank.value}`}>
         <Segments
@@ -75,7 +75,7 @@ export function RunView({ store, children }: RunViewProps) {
         </Tabs>
         <Aside store={store}>{children}</Aside>
       </div>
-    </>
+    </CitedInRun>
   );
 }
 
