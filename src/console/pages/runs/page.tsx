@@ -4,17 +4,22 @@ import { useEffect, useMemo } from 'preact/hooks';
 import { council } from '../../shell/council.js';
 import { pageUrl, query, setQuery } from '../../shell/router.js';
 import { may, lockIfUnauthorized, session } from '../../shell/session.js';
+import { chunk, useChunk } from '../../ui/chunks.js';
 import { Button } from '../../ui/controls.js';
 import { useResource } from '../../ui/resource.js';
 import { Empty, Failure } from '../../ui/states.js';
+import { ExportButton } from './export-button.js';
 import { filtersIn, isNarrowed } from './filters.js';
 import { FilterBar, Views } from './filter-bar.js';
 import { RunList } from './run-list.js';
 import { RunTable } from './run-table.js';
-import { Selection } from './selection.js';
+import type { SelectionProps } from './selection.js';
 import { FirstRun, StartDialog } from './start-form.js';
 import type { Council } from './start-run.js';
 import { usePageTitle } from '../../shell/title.js';
+
+/** Loads with the first selected run. */
+const selection = chunk(() => import('./selection.js'));
 
 export function RunsPage() {
   usePageTitle('Runs');
@@ -51,11 +56,7 @@ export function RunsPage() {
         <h1>
           Runs <Total list={list} />
         </h1>
-        {may('run') && !isFirst && (
-          <Button tone="primary" onClick={() => setQuery({ start: 1 })}>
-            Start a run
-          </Button>
-        )}
+        {!isFirst && <Actions />}
       </div>
       {isFirst ? (
         <NoRuns councils={councils} />
@@ -68,12 +69,30 @@ export function RunsPage() {
           <Listed {...{ list, chosen, names }} />
         </>
       )}
-      <Selection list={list} chosen={chosen} />
+      {chosen.value.length > 0 && <LoadedSelection list={list} chosen={chosen} />}
       {isStarting && may('run') && !isFirst && (
         <StartDialog councils={councils} onClose={() => setQuery({ start: null })} />
       )}
     </main>
   );
+}
+
+function Actions() {
+  return (
+    <div class="row">
+      <ExportButton format="csv" />
+      {may('run') && (
+        <Button tone="primary" onClick={() => setQuery({ start: 1 })}>
+          Start a run
+        </Button>
+      )}
+    </div>
+  );
+}
+
+function LoadedSelection(props: SelectionProps) {
+  const { value: loaded } = useChunk(selection).state;
+  return loaded.status === 'ready' ? <loaded.value.Selection {...props} /> : null;
 }
 
 /** The saved blueprints, for their names. */

@@ -15,7 +15,7 @@ import { listIn } from './filters.js';
 import type { RunList } from './run-list.js';
 import type { RunRow } from './run-row.js';
 import { isOver, usageTexts } from './run-row.js';
-import { MOST_CHOSEN } from './selection.js';
+import { MOST_CHOSEN } from './export-button.js';
 
 /** Height of a line before the first render, in pixels. */
 const LINE_PX = 40;

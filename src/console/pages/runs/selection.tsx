@@ -5,14 +5,12 @@ import { countOf } from '../../record/counts.js';
 import { council } from '../../shell/council.js';
 import { pageUrl } from '../../shell/router.js';
 import { may } from '../../shell/session.js';
-import { toast, toastError } from '../../shell/toasts.js';
+import { toast } from '../../shell/toasts.js';
 import { Button } from '../../ui/controls.js';
 import { Confirm } from '../../ui/dialog.js';
+import { ExportButton } from './export-button.js';
 import type { RunList } from './run-list.js';
 import { isOver } from './run-row.js';
-
-/** Most runs in one export. */
-export const MOST_CHOSEN = 200;
 
 export interface SelectionProps {
   readonly list: RunList;
@@ -42,18 +40,6 @@ export function Selection({ list, chosen }: SelectionProps) {
       )}
     </div>
   );
-}
-
-function ExportButton({ ids, format }: { readonly ids: readonly string[]; readonly format: 'csv' | 'ndjson' }) {
-  async function save(): Promise<void> {
-    const bytes = await council.runs.export({ ids, format });
-    const link = document.createElement('a');
-    link.href = URL.createObjectURL(new Blob([new Uint8Array(bytes)]));
-    link.download = `runs.${format}`;
-    link.click();
-    URL.revokeObjectURL(link.href);
-  }
-  return <Button onClick={() => void save().catch(toastError)}>Export {format.toUpperCase()}</Button>;
 }
 
 function CancelButton({ list, chosen }: SelectionProps) {
