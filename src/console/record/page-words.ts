@@ -38,7 +38,7 @@ export function inPageWords(text: string): string {
 }
 
 /** A recorded error with the labels of nodes in place of their quoted ids. */
-export function withLabels(error: string, names: Names): string {
+export function withLabels(error: string, names: Pick<Names, 'node'>): string {
   return error
     .replace(/^Cannot run blueprint "[^"]*"/, 'Cannot run the council')
     .replace(/"([^"\n]{1,128})"/g, (_, id: string) => `"${names.node(id)}"`)

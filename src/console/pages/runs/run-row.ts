@@ -4,9 +4,12 @@ import type { ExcerptPart, HistoryRecord, RunUsage } from '../../../generated/sc
 import { BUDGET_ENDS, REJECTED } from '../../../run/budget/end.js';
 import { costText, unpricedModels } from '../../../run/cost-text.js';
 import { shortCount } from '../../record/counts.js';
+import { withLabels } from '../../record/page-words.js';
 
 /** Longest text in a row, in characters: a list may have 100,000 runs. */
 const TEXT_CHARS = 240;
+/** Most characters before the first found word, so that a narrow row shows the word. */
+const LEAD_CHARS = 24;
 
 export interface RunRow {
   readonly id: string;
@@ -56,7 +59,7 @@ export function rowOf(record: HistoryRecord, waitingSince: string | null = null)
     durationMs: record.duration_ms,
     waitingSince: record.status === 'paused' ? waitingSince : null,
     isTrial: record.trial,
-    excerpt: record.excerpts?.at(-1)?.parts ?? null,
+    excerpt: excerptOf(record.excerpts?.at(-1)?.parts ?? null),
     error: error === null ? null : errorText(error, record.execution_mode === 'god-mode'),
   };
 }
@@ -141,7 +144,24 @@ function ended(row: RunRow, at: string): RunRow {
 
 /** The error of a run; without God Mode only a pause for the budget can be rejected. */
 function errorText(error: string, isGodMode: boolean): string {
-  return error === REJECTED && !isGodMode ? BUDGET_ENDS.rejected : clipped(error);
+  return error === REJECTED && !isGodMode ? BUDGET_ENDS.rejected : clipped(withLabels(error, { node: (id) => id }));
+}
+
+/** Without Markdown, beginning with a word shortly before the first found one. */
+function excerptOf(parts: readonly ExcerptPart[] | null): readonly ExcerptPart[] | null {
+  if (parts === null) return null;
+  return parts.map((part, at) => {
+    if (part.found) return part;
+    const text = part.text.replace(/(^|\s)(?:#{1,6}|[-*+>])(?=\s)|[*`]+/g, '$1').replace(/\s+/g, ' ');
+    return { ...part, text: at === 0 ? lead(text) : text };
+  });
+}
+
+function lead(text: string): string {
+  const words = text.trimStart();
+  if (words.length <= LEAD_CHARS) return words;
+  const end = words.slice(-LEAD_CHARS);
+  return `…${end.slice(end.indexOf(' ') + 1)}`;
 }
 
 function clipped(text: string): string {

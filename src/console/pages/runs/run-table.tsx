@@ -178,6 +178,7 @@ function Line({ row, index, names, hasActors, chosen }: LineProps) {
         </a>
         {run.isTrial && <Badge flat>Test</Badge>}
         {run.excerpt !== null && <Excerpt parts={run.excerpt} />}
+        <Reason run={run} look="reason" />
       </td>
       <td role="cell" class="status">
         <Status status={run.status} error={run.error} />
@@ -219,17 +220,20 @@ function Duration({ run }: { readonly run: RunRow }) {
   return isOver(run) || createdAt === null ? <>–</> : <Since at={createdAt} />;
 }
 
-/** The time it waits, or why it failed. */
-function Note({ run: { status, waitingSince, error } }: { readonly run: RunRow }) {
-  if (waitingSince !== null) {
-    return (
-      <span class="note">
-        for <Since at={waitingSince} />
-      </span>
-    );
-  }
-  return outcomeOf(status, error) !== 'failed' ? null : (
-    <span class="note clip" title={error ?? undefined}>
+/** The time it waits. On a phone also why it failed: its topic takes two lines there. */
+function Note({ run }: { readonly run: RunRow }) {
+  if (run.waitingSince === null) return <Reason run={run} look="note" />;
+  return (
+    <span class="note">
+      for <Since at={run.waitingSince} />
+    </span>
+  );
+}
+
+function Reason({ run: { status, error }, look }: { readonly run: RunRow; readonly look: 'reason' | 'note' }) {
+  if (error === null || outcomeOf(status, error) !== 'failed') return null;
+  return (
+    <span class={`${look} why clip`} title={error}>
       {error}
     </span>
   );
