@@ -1,15 +1,17 @@
 /** A draft's tree as a document for Word. */
 import { AlignmentType, Document, LevelFormat, convertInchesToTwip } from 'docx';
 import type { DraftNode } from '../console/record/draft-tree.js';
+import { markOf, withCitations } from '../console/record/sources.js';
 import { CODE_FONT, DraftWriter, styleName } from './draft-writer.js';
-import type { DocxOptions } from './docx.js';
+import type { CitedSource, DocxOptions } from './docx.js';
 import { xmlText } from './xml-text.js';
 
 /** Levels of lists that Word has. */
 const LEVELS = [0, 1, 2, 3, 4, 5, 6, 7, 8];
 
-/** @param tree from `draft-tree.ts` */
-export function documentOf(tree: readonly DraftNode[], { title }: DocxOptions): Document {
+/** @param draft from `draft-tree.ts` */
+export function documentOf(draft: readonly DraftNode[], { title, sources = [] }: DocxOptions): Document {
+  const tree = withSources(draft, sources);
   const writer = new DraftWriter(tree);
   const children = writer.blocks(tree);
   return new Document({
@@ -20,6 +22,24 @@ export function documentOf(tree: readonly DraftNode[], { title }: DocxOptions): 
     footnotes: writer.footnotes(),
     sections: [{ children }],
   });
+}
+
+/** A draft with numbers for the marks of its sources, and the list of these. */
+function withSources(draft: readonly DraftNode[], sources: readonly CitedSource[]): readonly DraftNode[] {
+  if (sources.length === 0) return draft;
+  const citations = new Map(
+    sources.map((source, at) => [markOf(source), { number: at + 1, title: nameOf(source), href: null }] as const),
+  );
+  const items = sources.map((source): DraftNode => ({ tag: 'li', children: [nameOf(source)] }));
+  const list: readonly DraftNode[] = [
+    { tag: 'h4', children: ['Sources'] },
+    { tag: 'ol', children: items },
+  ];
+  return [...withCitations(draft, citations), ...list];
+}
+
+function nameOf({ document, filename, page }: CitedSource): string {
+  return `${filename ?? `Document ${document.slice(0, 8)}`}, page ${page}`;
 }
 
 /** Sizes of fonts are in half points, spaces in twentieths of a point. */

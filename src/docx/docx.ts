@@ -4,6 +4,16 @@ import { Worker } from 'node:worker_threads';
 export interface DocxOptions {
   /** Title in the properties of the file. */
   readonly title: string;
+  /** The pages that the draft cites, in its order. Default: none, so that their marks stay. */
+  readonly sources?: readonly CitedSource[];
+}
+
+export interface CitedSource {
+  /** Id of the document. */
+  readonly document: string;
+  readonly page: number;
+  /** The file name of the document, or null if it is unknown. */
+  readonly filename: string | null;
 }
 
 /** The task of the thread. */
@@ -17,8 +27,8 @@ export interface DocxTask extends DocxOptions {
  *
  * @throws the error of the thread
  */
-export function docxOf(markdown: string, { title }: DocxOptions): Promise<Buffer> {
-  const task: DocxTask = { markdown, title };
+export function docxOf(markdown: string, options: DocxOptions): Promise<Buffer> {
+  const task: DocxTask = { markdown, ...options };
   const thread = new Worker(new URL('./worker.js', import.meta.url), { workerData: task });
   return new Promise((resolve, reject) => {
     thread.on('message', (bytes: Uint8Array) => resolve(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)));

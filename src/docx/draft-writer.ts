@@ -56,9 +56,10 @@ const RUNS: Partial<Record<DraftTag, IRunOptions>> = {
   s: { strike: true },
   code: { font: CODE_FONT },
   sup: { superScript: true },
+  cite: { superScript: true },
 };
 
-const INLINE: ReadonlySet<string> = new Set(['a', 'strong', 'em', 's', 'code', 'br', 'sup', 'input']);
+const INLINE: ReadonlySet<string> = new Set(['a', 'strong', 'em', 's', 'code', 'br', 'sup', 'input', 'cite']);
 
 const ALIGNS = { left: AlignmentType.LEFT, center: AlignmentType.CENTER, right: AlignmentType.RIGHT };
 

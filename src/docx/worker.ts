@@ -6,6 +6,6 @@ import { tokensOf } from '../console/record/markdown.js';
 import type { DocxTask } from './docx.js';
 import { documentOf } from './document.js';
 
-const { markdown, title } = workerData as DocxTask;
-const bytes = await Packer.toBuffer(documentOf(draftTree(tokensOf(markdown)), { title }));
+const { markdown, ...options } = workerData as DocxTask;
+const bytes = await Packer.toBuffer(documentOf(draftTree(tokensOf(markdown)), options));
 parentPort?.postMessage(new Uint8Array(bytes));

@@ -39,6 +39,23 @@ async function partsOf(draft: string): Promise<ReadonlyMap<string, string>> {
 }
 
 describe('A draft as a .docx file', () => {
+  it('numbers the marks of sources, and lists these at its end', async () => {
+    const id = 'ab12cd34'.repeat(8);
+    const draft = 'The sea is wide [AB12CD34:2], deep [ab12cd34:1, ab12cd34:2] and old [00000000:1].';
+    const sources = [
+      { document: id, page: 2, filename: 'The sea.pdf' },
+      { document: id, page: 1, filename: null },
+    ];
+    const text = unzipped(await docxOf(draft, { title: 'The sea', sources })).get('word/document.xml') ?? '';
+    const paragraphs = text.split('</w:p>').map((each) => each.replace(/<[^>]*>/g, ''));
+    expect(paragraphs.slice(0, 4)).to.deep.equal([
+      'The sea is wide [1], deep [2][1] and old [00000000:1].',
+      'Sources',
+      'The sea.pdf, page 2',
+      'Document ab12cd34, page 1',
+    ]);
+  });
+
   it('has the headings, lists, tables, quotes, code, links and footnotes of the draft', async () => {
     const parts = await partsOf(DRAFT);
     const body = parts.get('word/document.xml') ?? '';

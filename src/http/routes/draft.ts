@@ -2,6 +2,7 @@
 import { RequestRefused } from '../../api/problems.js';
 import type { CitedPage } from '../../audit/sources.js';
 import { DocumentCorrupt } from '../../documents/errors.js';
+import type { CitedSource } from '../../docx/docx.js';
 import type { DraftSource } from '../../generated/schemas.js';
 import { RunUnknown } from '../../run/errors.js';
 import { attachment, fileNameOf } from '../content-disposition.js';
@@ -49,10 +50,22 @@ function draftRoute(http: HttpContext): Route {
       const { topic, draft } = await draftOf(http, runId);
       const headers = attachment(`${fileNameOf(topic)}.${format}`);
       if (format === 'md') return { status: 200, body: draft, type: `${MARKDOWN}; charset=utf-8`, headers };
-      const body = await withPermit(permits, http, () => http.docx(draft, { title: topic }));
+      const body = await withPermit(permits, http, async () => {
+        const sources = await citedSources(http, runId);
+        return await http.docx(draft, { title: topic, sources });
+      });
       return { status: 200, body, type: DOCX, headers };
     },
   };
+}
+
+/** The cited pages that tools of the run have found, with the names of their documents. */
+async function citedSources(http: HttpContext, runId: string): Promise<readonly CitedSource[]> {
+  const pages = (await http.citedPages(runId)) ?? [];
+  const names = await namesOf(http, pages);
+  return pages.flatMap(({ document, page }) =>
+    document === null ? [] : [{ document, page, filename: names.get(document) ?? null }],
+  );
 }
 
 interface DraftOfRun {
