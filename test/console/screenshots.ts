@@ -83,6 +83,8 @@ const FOLDER_OF_README = fileURLToPath(new URL('../../../test/console/screenshot
 const LOOKS = [
   { name: 'light-1280', width: 1280, isDark: false },
   { name: 'dark-1280', width: 1280, isDark: true },
+  { name: 'light-1440', width: 1440, isDark: false },
+  { name: 'dark-1440', width: 1440, isDark: true },
   { name: 'light-360', width: 360, isDark: false },
   { name: 'dark-360', width: 360, isDark: true },
 ] as const;
