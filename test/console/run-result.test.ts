@@ -13,6 +13,7 @@ import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
 import { scriptedModel } from '../support/scripted-model.js';
 import { tempDir } from '../support/temp-dir.js';
+import { unzipped } from '../support/unzipped.js';
 import { untilTrue } from '../support/until-true.js';
 
 const SENTENCE = 'Ships carry most goods, and the harbour was last dredged in the year 1998. ';
@@ -158,7 +159,7 @@ describeInBrowser('The result of a run', (browser) => {
     await page.getByText('Every recorded event with its hash').waitFor({ state: 'detached' });
   });
 
-  it('is printed without anything but its title and its draft', async () => {
+  it('is printed with nothing but its title and its draft, and the title is the largest', async () => {
     const page = await open('', { isDark: true });
     await page.getByRole('cell', { name: 'Quay wall' }).waitFor();
     await page.emulateMedia({ media: 'print' });
@@ -167,6 +168,9 @@ describeInBrowser('The result of a run', (browser) => {
       .to.match(/^The harbour\s+A plan for the harbour/)
       .and.to.match(/Ask the fishers\.$/);
     expect(await page.evaluate('getComputedStyle(document.body).color')).to.equal('rgb(28, 29, 34)');
+    const sizeOf = (selector: string): Promise<number> =>
+      page.evaluate(`parseFloat(getComputedStyle(document.querySelector('${selector}')).fontSize)`);
+    expect(await sizeOf('h1')).to.be.above(await sizeOf('.prose h3'));
   });
 
   it('stands in two ranks of views, each at its own URL, and old URLs still open their view', async () => {
@@ -366,7 +370,7 @@ describeInBrowser('The sources and the end of a run', (browser) => {
   it('are numbers wherever the draft or its changes are shown, also in a fork, a comparison and the inbox', async () => {
     const { paused, guided, fork } = town.runs;
     for (const [path, place] of [
-      [`runs/${paused}?tab=changes`, '.text-diff'],
+      [`runs/${paused}?tab=changes`, '.tab-panel .text-diff'],
       [`runs/${paused}?tab=draft`, '.run-pause .text-diff'],
       [`runs/${fork}`, '.prose'],
       [`compare?a=${guided}&b=${fork}`, 'section[aria-label="Final drafts"] .text-diff'],
@@ -383,6 +387,11 @@ describeInBrowser('The sources and the end of a run', (browser) => {
       await untilTrue(async () => !/\[[0-9a-f]{8}:\d+/.test((await texts.allInnerTexts()).join()));
     }
     const page = await open(`runs/${fork}`);
+    const word = await saved(page, 'Download', 'Word');
+    const text = unzipped(readFileSync(await word.path())).get('word/document.xml') ?? '';
+    expect(text)
+      .to.match(/pdf, page \d</)
+      .and.to.not.match(/\[[0-9a-f]{8}:/);
     await page
       .getByRole('link', { name: /^Source 1: .*pdf, page \d$/ })
       .first()
@@ -413,6 +422,8 @@ describeInBrowser('The sources and the end of a run', (browser) => {
       await untilTrue(async () => (await words.allInnerTexts()).join() === listed);
       expect(await page.getByLabel('Status').inputValue()).to.equal(`outcome=${word.toLowerCase()}`);
     }
+    await page.goto(`${town.url}/console/?outcome=failed`);
+    await page.getByText('Cannot run the council: No edge leads out of the cycle').waitFor();
     await page.getByLabel('Status').selectOption('waiting');
     await page.waitForURL(({ search }) => search === '?status=paused');
   });

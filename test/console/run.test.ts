@@ -159,6 +159,7 @@ describeInBrowser('The page of a run', (browser) => {
       await chair.getByText(text, { exact: true }).first().waitFor();
     await chair.getByText('System prompt').click();
     await chair.locator('pre', { hasText: 'Bring the answers together.' }).waitFor();
+    expect(await page.getByRole('group', { name: 'Council' }).innerText()).to.not.include('agent');
     await node('The panel').click();
     const panel = page.getByRole('region', { name: 'Set-up of The panel' });
     for (const text of ['Panel: members answer side by side', '2 of 2', 'North', 'sea/large', 'sea/small'])

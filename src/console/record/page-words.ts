@@ -10,6 +10,11 @@ export function shownRole(role: NodeRole, hasMembers: boolean): ShownRole {
   return role === 'critic' && hasMembers ? 'jury' : role;
 }
 
+/** The name of a role beside the name of a member, or null for a member that writes drafts, as most do. */
+export function roleName(role: NodeRole, hasMembers: boolean): string | null {
+  return role === 'agent' ? null : shownRole(role, hasMembers);
+}
+
 /** What the members of each role do, in the order of menus. */
 export const ROLES: Readonly<Record<ShownRole, string>> = {
   agent: 'Writer: writes the draft',

@@ -2,6 +2,7 @@
 import type { BlueprintNode, NodeRole } from '../../../generated/schemas.js';
 import { drawnGraph } from '../../record/drawn-graph.js';
 import type { LayoutGraph, Places } from '../../record/placement.js';
+import { roleName } from '../../record/page-words.js';
 import type { GraphEdgeShown, GraphNodeShown } from '../../ui/graph-shown.js';
 import { sizeOf, spaceOf } from '../../ui/graph-geometry.js';
 import type { Draft, Part, Position } from './draft.js';
@@ -47,7 +48,8 @@ export function drawingOf(
     const { id, label = id, type, model, tools } = node;
     const role = type ?? roles.get(id) ?? 'agent';
     const extras = [model, tools?.webSearch === true && 'web', tools?.pdfReader === true && 'PDF'].filter(Boolean);
-    const words = [id === entry && ids.length > 1 ? `${roleText(node, role)}, first` : roleText(node, role), ...extras];
+    const place = id === entry && ids.length > 1 && 'first';
+    const words = [[roleText(node, role), place].filter(Boolean).join(', '), ...extras].filter((each) => each !== '');
     const part = { kind: 'node', at } as const;
     return { id: drawnId(part), label, about: words.join(' · '), kind: role, fault: faultOf(part) };
   });
@@ -60,10 +62,11 @@ export function drawingOf(
   return { ...withPositions(draft, nodes, () => laidOut({ nodes, edges }, layoutGraph)), edges };
 }
 
-function roleText(node: BlueprintNode, role: NodeRole): string {
+function roleText(node: BlueprintNode, role: NodeRole): string | null {
   const { members = [] } = node;
   const own = editorRole(node, role);
-  return uses(own, 'members') && members.length > 0 ? `${own} of ${members.length}` : own;
+  const name = roleName(role, members.length > 0);
+  return uses(own, 'members') && members.length > 0 ? `${name} of ${members.length}` : name;
 }
 
 /** The first finding of a part. */

@@ -2,6 +2,7 @@
 import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import type { Approval, GodModeState, SourceList } from '../../../generated/schemas.js';
 import type { Citation } from '../../record/sources.js';
+import { markOf } from '../../record/sources.js';
 import { council } from '../../shell/council.js';
 import { pageUrl } from '../../shell/router.js';
 import { actor, may } from '../../shell/session.js';
@@ -97,10 +98,15 @@ function useCitations(runId: string, seq: number): ReadonlyMap<string, Citation>
 
 function citationsIn(sources: SourceList): ReadonlyMap<string, Citation> {
   return new Map(
-    sources.flatMap(({ mark, document, filename, page, chunks: [chunk = null] }, at) => {
+    sources.flatMap(({ document, filename, page, chunks: [chunk = null] }, at) => {
       if (document === null) return [];
       const title = `Source ${at + 1}: ${filename ?? `Document ${document.slice(0, 8)}`}, page ${page}`;
-      return [[mark, { number: at + 1, title, href: pageUrl(['documents', document], { page, chunk }) }] as const];
+      return [
+        [
+          markOf({ document, page }),
+          { number: at + 1, title, href: pageUrl(['documents', document], { page, chunk }) },
+        ] as const,
+      ];
     }),
   );
 }

@@ -2,6 +2,7 @@
 import { useSignal } from '@preact/signals';
 import { answeredText } from '../../record/event-text.js';
 import type { NodeView } from '../../record/graph.js';
+import { roleName } from '../../record/page-words.js';
 import type { Camera } from '../../ui/camera-sight.js';
 import { graphLayout, useChunk } from '../../ui/chunks.js';
 import { Segments } from '../../ui/controls.js';
@@ -62,10 +63,9 @@ function CouncilGraph({ store, camera, layoutGraph }: ViewProps) {
 }
 
 function nodeShown({ id, label, role, state, doneTimes, lastScore, failedTimes, members }: NodeView): GraphNodeShown {
-  const kind = role === 'critic' && members !== null ? 'jury' : role;
   const done = members !== null && lastScore === null && answeredText(members);
   const words = [
-    kind,
+    roleName(role, members !== null),
     done,
     lastScore !== null && `score ${lastScore}`,
     failedTimes > 0 && members === null && `${failedTimes} failed`,

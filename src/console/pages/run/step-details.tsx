@@ -8,6 +8,7 @@ import type { ExecutionTrace, Execution } from '../../record/executions.js';
 import { labelsByLetter } from '../../record/member-executions.js';
 import type { RouteTaken } from '../../record/run-history.js';
 import { pageUrl } from '../../shell/router.js';
+import { roleName } from '../../record/page-words.js';
 import type { Fact } from '../../ui/controls.js';
 import { Badge, Button, Facts } from '../../ui/controls.js';
 import { Prose } from '../../ui/prose.js';
@@ -56,7 +57,7 @@ function Details({ store, execution, trace }: DetailsProps) {
         <h2>{label}</h2>
         <Badge tone={EXECUTION_TONES[state]}>{executionText(state)}</Badge>
         <span class="muted small">
-          {role === 'critic' && execution.panel !== null ? 'jury' : role}, step {step}
+          {[roleName(role, execution.panel !== null), `step ${step}`].filter((each) => each !== null).join(', ')}
         </span>
       </div>
       {execution.isInherited && inherited !== null && (

@@ -4,6 +4,7 @@ import { executionText, membersText } from '../../../record/event-text.js';
 import type { Execution, ExecutionTrace } from '../../../record/executions.js';
 import type { PanelExecution } from '../../../record/member-executions.js';
 import { labelsByLetter } from '../../../record/member-executions.js';
+import { roleName } from '../../../record/page-words.js';
 import { Badge } from '../../../ui/controls.js';
 import { Prose } from '../../../ui/prose.js';
 import { dateTimeText } from '../../../ui/time.js';
@@ -41,7 +42,7 @@ export function DeliberationView({ store, trace }: { readonly store: RunStore; r
             <h3>{execution.label}</h3>
             <Badge tone={EXECUTION_TONES[execution.state]}>{executionText(execution.state)}</Badge>
             <span class="muted small">
-              {execution.role === 'critic' ? 'jury' : execution.role}, step {execution.step}
+              {roleName(execution.role, execution.panel !== null)}, step {execution.step}
               {execution.panel !== null && ` · ${membersText(execution.panel.members.map(({ state }) => state))}`}
             </span>
           </summary>
