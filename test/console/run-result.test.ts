@@ -420,10 +420,8 @@ describeInBrowser('The sources and the end of a run', (browser) => {
       const words = page.locator('td.status .status');
       const listed = Array.from({ length: count }, () => word.toLowerCase()).join();
       await untilTrue(async () => (await words.allInnerTexts()).join() === listed);
-      expect(await page.getByLabel('Status').inputValue()).to.equal(`outcome=${word.toLowerCase()}`);
+      expect(await page.getByLabel('Status').inputValue()).to.equal(word.toLowerCase());
     }
-    await page.goto(`${town.url}/console/?outcome=failed`);
-    await page.getByText('Cannot run the council: No edge leads out of the cycle').waitFor();
     await page.getByLabel('Status').selectOption('waiting');
     await page.waitForURL(({ search }) => search === '?status=paused');
   });

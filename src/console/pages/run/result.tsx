@@ -3,7 +3,7 @@ import type { ComponentType } from 'preact';
 import { Changes } from './changes.js';
 import { Deliberation } from './deliberation.js';
 import { Feedback } from './feedback.js';
-import { Sources } from './sources.js';
+import { Sources } from './source-list.js';
 import type { RunStore } from './store.js';
 import type { ResultTab } from './tabs.js';
 

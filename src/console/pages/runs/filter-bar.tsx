@@ -148,28 +148,27 @@ function TextFilter({ name, ...box }: TextFilterProps) {
   return <TextBox {...box} value={text ?? query.value.get(name) ?? ''} onType={(next) => (typed.value = next)} />;
 }
 
-/** The status `failed` of the API, which includes rejected and cancelled runs. It is an option only while it is chosen. */
-const ALL_FAILED = ['status=failed', 'failed, rejected or cancelled'] as const;
+/** The value for the status `failed`, which includes rejected and cancelled runs. An option only while it is chosen. */
+const ALL_FAILED = 'all-failed';
 
 /** Chooses a status, or for failed runs an outcome. */
 function StatusFilter() {
   const { status, outcome } = filtersIn(query.value);
-  const value = outcome !== undefined ? `outcome=${outcome}` : status !== undefined ? `status=${status}` : '';
+  const value = outcome ?? (status === 'failed' ? ALL_FAILED : (status ?? ''));
   return (
     <Select
       label="Status"
       value={value}
       options={[
         ['', 'Any status'],
-        ...STATUSES.filter((each) => each !== 'failed').map(
-          (each) => [`status=${each}`, each === 'paused' ? 'waiting' : each] as const,
-        ),
-        ...FAILURES.map((each) => [`outcome=${each}`, each] as const),
-        ...(value === ALL_FAILED[0] ? [ALL_FAILED] : []),
+        ...STATUSES.slice(0, -1).map((each) => [each, each === 'paused' ? 'waiting' : each] as const),
+        ...FAILURES.map((each) => [each, each] as const),
+        ...(value === ALL_FAILED ? [[ALL_FAILED, 'failed, rejected or cancelled'] as const] : []),
       ]}
-      onChange={(chosen) =>
-        setQuery({ status: null, outcome: null, ...Object.fromEntries(new URLSearchParams(chosen)) })
-      }
+      onChange={(chosen) => {
+        const isOutcome = FAILURES.some((each) => each === chosen);
+        setQuery({ status: isOutcome ? null : chosen, outcome: isOutcome ? chosen : null });
+      }}
     />
   );
 }

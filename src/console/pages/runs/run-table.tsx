@@ -5,7 +5,6 @@ import { lengthText } from '../../record/durations.js';
 import { withoutMarks } from '../../record/plain-draft.js';
 import { excerpt } from '../../record/counts.js';
 import { outcomeOf } from '../../record/outcome.js';
-import { withLabels } from '../../record/page-words.js';
 import type { ExcerptPart, HistoryQuery } from '../../../generated/schemas.js';
 import { pageUrl, query, setQuery } from '../../shell/router.js';
 import { Badge, Status } from '../../ui/controls.js';
@@ -231,15 +230,11 @@ function Note({ run }: { readonly run: RunRow }) {
   );
 }
 
-/** The list does not know the labels of members. */
-const IDS = { node: (id: string): string => id };
-
 function Reason({ run: { status, error }, look }: { readonly run: RunRow; readonly look: 'reason' | 'note' }) {
   if (error === null || outcomeOf(status, error) !== 'failed') return null;
-  const words = withLabels(error, IDS);
   return (
-    <span class={`${look} why clip`} title={words}>
-      {words}
+    <span class={`${look} why clip`} title={error}>
+      {error}
     </span>
   );
 }
