@@ -7,19 +7,20 @@ import { may, lockIfUnauthorized, session } from '../../shell/session.js';
 import { chunk, useChunk } from '../../ui/chunks.js';
 import { Button } from '../../ui/controls.js';
 import { useResource } from '../../ui/resource.js';
-import { Empty, Failure } from '../../ui/states.js';
+import { Empty, Failure, WhenLoaded } from '../../ui/states.js';
 import { ExportButton } from './export-button.js';
 import { filtersIn, isNarrowed } from './filters.js';
 import { FilterBar, Views } from './filter-bar.js';
 import { RunList } from './run-list.js';
 import { RunTable } from './run-table.js';
 import type { SelectionProps } from './selection.js';
-import { FirstRun, StartDialog } from './start-form.js';
 import type { Council } from './start-run.js';
 import { usePageTitle } from '../../shell/title.js';
 
 /** Loads with the first selected run. */
 const selection = chunk(() => import('./selection.js'));
+/** Loads with the first dialog that starts a run, and with an empty list. */
+const starting = chunk(() => import('./start-form.js'));
 
 export function RunsPage() {
   usePageTitle('Runs');
@@ -70,9 +71,7 @@ export function RunsPage() {
         </>
       )}
       {chosen.value.length > 0 && <LoadedSelection list={list} chosen={chosen} />}
-      {isStarting && may('run') && !isFirst && (
-        <StartDialog councils={councils} onClose={() => setQuery({ start: null })} />
-      )}
+      {isStarting && may('run') && !isFirst && <Starting councils={councils} />}
     </main>
   );
 }
@@ -110,8 +109,24 @@ function Total({ list }: { readonly list: RunList }) {
   return total === null || total === 0 ? null : <span class="total numeric">{total.toLocaleString('en')}</span>;
 }
 
+function Starting({ councils }: { readonly councils: readonly Council[] }) {
+  const close = (): void => setQuery({ start: null });
+  return (
+    <WhenLoaded of={useChunk(starting)} what="the form">
+      {({ StartDialog }) => <StartDialog councils={councils} onClose={close} />}
+    </WhenLoaded>
+  );
+}
+
 function NoRuns({ councils }: { readonly councils: readonly Council[] }) {
-  if (may('run')) return <FirstRun councils={councils} />;
+  const loaded = useChunk(starting);
+  if (may('run')) {
+    return (
+      <WhenLoaded of={loaded} what="the form">
+        {({ FirstRun }) => <FirstRun councils={councils} />}
+      </WhenLoaded>
+    );
+  }
   return (
     <Empty title="No runs yet">
       <p>Runs that other users start appear here.</p>
