@@ -83,6 +83,31 @@ describeInBrowser('The console', (browser) => {
     await page.close();
   });
 
+  it('says that the session has ended if the key was revoked, and not after the user signed out', async () => {
+    const locked = await startService();
+    try {
+      const { key } = await new CouncilClient({ url: locked.url }).keys.add({ name: 'ann', scopes: ['admin', 'read'] });
+      const ann = new CouncilClient({ url: locked.url, key });
+      const ben = await ann.keys.add({ name: 'ben', scopes: ['read', 'approve'] });
+      const page = await browser.open(`${locked.url}/console/inbox`, { expectsRefusals: true });
+      const ended = page.getByText('The session of ben has ended');
+      const signIn = async (): Promise<void> => {
+        await page.getByLabel('Key').fill(ben.key);
+        await page.getByRole('button', { name: 'Sign in' }).click();
+        await page.getByRole('button', { name: 'Sign out' }).waitFor();
+      };
+      await signIn();
+      await page.getByRole('button', { name: 'Sign out' }).click();
+      await page.getByLabel('Key').waitFor();
+      expect(await ended.count()).to.equal(0);
+      await signIn();
+      await ann.keys.revoke('ben');
+      await ended.waitFor();
+    } finally {
+      await locked.stop();
+    }
+  });
+
   it('asks for a key in a focused field if the service needs one, and forgets it on request', async () => {
     const locked = await startService();
     try {

@@ -160,9 +160,9 @@ async function entriesFor(
   return [...pages, ...councils, ...documents, ...runs];
 }
 
-/** Runs that contain the words; without words the newest. */
+/** Runs that contain the words, the last of which may be unfinished; without words the newest. */
 async function runEntries(words: string, signal: AbortSignal): Promise<readonly Entry[]> {
-  const filters = { ...(words !== '' && { q: words }), limit: MOST, signal };
+  const filters = { ...(words !== '' && { q: words.replace(/[\p{L}\p{N}]$/u, '$&*') }), limit: MOST, signal };
   for await (const page of council.runs.list(filters).pages()) {
     return page.map(({ id, input_topic: topic }) => ({
       ...{ icon: 'runs', kind: 'run' },
