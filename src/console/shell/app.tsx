@@ -139,7 +139,7 @@ function Content({ page }: { readonly page: Page | null }) {
   const keepsChanges = isLocked && who !== null && hasUnsavedChanges();
   return (
     <>
-      {isLocked && <SignIn previousActor={keepsChanges ? who : null} />}
+      {isLocked && <SignIn ended={now.isEnded ? who : null} previousActor={keepsChanges ? who : null} />}
       {(!isLocked || keepsChanges) && (
         <div class="content" hidden={isLocked}>
           {page === null ? <NoPage /> : <page.Shown key={`${who} ${path.value.join('/')}`} />}
@@ -218,8 +218,14 @@ async function leave(): Promise<void> {
   await signOut();
 }
 
-/** @param previousActor the user whose unsaved changes this tab keeps, or null if there are none */
-function SignIn({ previousActor }: { readonly previousActor: string | null }) {
+interface SignInProps {
+  /** The user whose session the service has ended, or null. */
+  readonly ended: string | null;
+  /** The user whose unsaved changes this tab keeps, or null if there are none. */
+  readonly previousActor: string | null;
+}
+
+function SignIn({ ended, previousActor }: SignInProps) {
   const key = useSignal('');
   const fault = useSignal<string | null>(null);
   const isBusy = useSignal(false);
@@ -238,6 +244,11 @@ function SignIn({ previousActor }: { readonly previousActor: string | null }) {
   return (
     <main id="page">
       <h1>Sign in</h1>
+      {ended !== null && (
+        <p class="notice wait">
+          The session of {ended} has ended: its time is over, or the key of {ended} has expired or was revoked.
+        </p>
+      )}
       {previousActor !== null && (
         <p class="notice wait">
           This tab keeps the unsaved changes of {previousActor} until {previousActor} signs in again.
@@ -246,7 +257,7 @@ function SignIn({ previousActor }: { readonly previousActor: string | null }) {
       <form class="card narrow" onSubmit={(event) => void submit(event)}>
         <p>
           Enter an API key. An administrator creates keys with <code>council keys add</code>. This page does not store
-          it.
+          the key.
         </p>
         <TextBox
           label="Key"

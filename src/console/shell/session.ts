@@ -7,8 +7,11 @@ import { council } from './council.js';
 
 export type SessionState =
   | { readonly status: 'asking' }
-  /** The service needs a key. `left`: the actor of the previous session in this tab, or null. */
-  | { readonly status: 'locked'; readonly left: string | null }
+  /**
+   * The service needs a key. `left`: the actor of the previous session in this tab, or null. `isEnded`: the service ended
+   * that session, the user did not.
+   */
+  | { readonly status: 'locked'; readonly left: string | null; readonly isEnded: boolean }
   /** `isOpen`: the service has no keys. */
   | { readonly status: 'in'; readonly session: Session; readonly isOpen: boolean };
 
@@ -46,7 +49,7 @@ export async function signIn(key: string): Promise<void> {
 
 export async function signOut(): Promise<void> {
   await council.session.signOut();
-  lock();
+  lock(false);
 }
 
 /** Shows the sign-in form after a call without a valid session. */
@@ -54,9 +57,10 @@ export function lockIfUnauthorized(error: unknown): void {
   if (error instanceof UnauthorizedError) lock();
 }
 
-function lock(): void {
-  const now = session.peek();
-  session.value = { status: 'locked', left: now.status === 'locked' ? now.left : actor.peek() };
+function lock(isEnded = true): void {
+  if (session.peek().status === 'locked') return;
+  const left = actor.peek();
+  session.value = { status: 'locked', left, isEnded: isEnded && left !== null };
 }
 
 function enter(found: Session): void {
