@@ -83,7 +83,7 @@ export function Graph(props: GraphProps) {
         {tools}
         {current !== null && (
           <Button slim onClick={() => camera.reveal(current)}>
-            Show current node
+            Show current member
           </Button>
         )}
         <Button slim label="Zoom out" onClick={camera.zoomOut}>
