@@ -1,7 +1,10 @@
 import { expect } from 'chai';
+import { CouncilClient } from '../../src/client/client.js';
 import { describeInBrowser, faultsIn, settled } from '../support/console-browser.js';
 import type { LivedInService } from '../support/lived-in-service.js';
 import { startLivedInService } from '../support/lived-in-service.js';
+import { startService } from '../support/running-service.js';
+import { scriptedModel } from '../support/scripted-model.js';
 
 describeInBrowser('The overview', (browser) => {
   let town: LivedInService;
@@ -41,5 +44,36 @@ describeInBrowser('The overview', (browser) => {
     await page.getByRole('button', { name: '7 days' }).click();
     await page.waitForURL(/days=7/);
     await page.close();
+  });
+
+  it('lists the council with the highest cost first, and months in whole whatever the range', async () => {
+    const service = await startService({
+      model: { ...scriptedModel(), fullName: (name = 'scripted-1') => `scripted/${name}` },
+      eventStore: null,
+      prices: { 'scripted/scripted-1': { input_cost_per_token: 0.001, output_cost_per_token: 0.002 } },
+    });
+    try {
+      const council = new CouncilClient({ url: service.url });
+      const single = await council.blueprints.create({ name: 'One voice', nodes: [{ id: 'a' }] });
+      const long = Array.from({ length: 6 }, (_, at) => ({ id: `n${at}` }));
+      const edges = long.slice(1).map(({ id }, at) => ({ source: `n${at}`, target: id }));
+      const many = await council.blueprints.create({ name: 'Six voices', nodes: long, edges });
+      for (const { id } of [single, single, many]) {
+        await (await council.runs.start({ topic: 'The sea', blueprint: id })).result();
+      }
+      const page = await browser.open(`${service.url}/console/nothing`, { expectsRefusals: true });
+      const today = new Date();
+      const first = new Date(Date.UTC(today.getUTCFullYear(), today.getUTCMonth() - 11)).toISOString().slice(0, 10);
+      const months = page.waitForRequest(new RegExp(`/overview\\?from=${first}`));
+      await page.goto(`${service.url}/console/overview?days=7`);
+      await months;
+      const rows = page.getByRole('region', { name: 'Councils' }).getByRole('rowheader');
+      await rows.nth(1).waitFor();
+      expect(await rows.allInnerTexts()).to.deep.equal(['Six voices', 'One voice']);
+      expect(await faultsIn(page)).to.deep.equal([]);
+      await page.close();
+    } finally {
+      await service.stop();
+    }
   });
 });

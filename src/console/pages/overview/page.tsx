@@ -27,6 +27,9 @@ interface Found extends Overview {
   readonly names: ReadonlyMap<string, string>;
 }
 
+/** Whole months shown, this one among them. */
+const MONTHS = 12;
+
 export function OverviewPage() {
   usePageTitle('Overview');
   const { value: range } = RANGES.find(({ value }) => value === query.value.get('days')) ?? RANGES[1];
@@ -51,11 +54,23 @@ export function OverviewPage() {
 
 async function figuresOf(days: number, signal: AbortSignal): Promise<Found> {
   const from = new Date(now.peek() - (days - 1) * DAY_MS).toISOString().slice(0, 10);
-  const [overview, saved] = await Promise.all([
+  const [overview, { months }, saved] = await Promise.all([
     council.overview({ from, signal }),
+    // The range may begin within a month.
+    council.overview({ from: firstMonth(), signal }),
     allOf(council.blueprints.list({ signal })),
   ]);
-  return { ...overview, names: new Map(saved.map(({ id, name }) => [id, name])) };
+  const councils = overview.councils.toSorted((one, other) => costOf(other) - costOf(one));
+  return { ...overview, councils, months, names: new Map(saved.map(({ id, name }) => [id, name])) };
+}
+
+function firstMonth(): string {
+  const today = new Date(now.peek());
+  return new Date(Date.UTC(today.getUTCFullYear(), today.getUTCMonth() + 1 - MONTHS)).toISOString().slice(0, 10);
+}
+
+function costOf({ usage }: Overview['councils'][number]): number {
+  return usage.cost_usd ?? 0;
 }
 
 function Figures({ figures }: { readonly figures: Found }) {
@@ -82,20 +97,21 @@ function Figures({ figures }: { readonly figures: Found }) {
             <DayChart figures={figures} />
           </section>
           <Councils figures={figures} />
-          <div class="overview-pair">
-            <UsageTable
-              title="Cost by model"
-              head="Model"
-              rows={figures.models.map(({ model, usage }) => [model, usage])}
-            />
-            <UsageTable
-              title="Cost by month"
-              head="Month"
-              rows={figures.months.map(({ month, usage }) => [month, usage])}
-            />
-          </div>
         </>
       )}
+      <div class="overview-pair">
+        <UsageTable
+          title="Cost by model"
+          head="Model"
+          rows={figures.models.map(({ model, usage }) => [model, usage])}
+        />
+        <UsageTable
+          title="Cost by month"
+          note="Whole months, whatever the days above"
+          head="Month"
+          rows={figures.months.map(({ month, usage }) => [month, usage])}
+        />
+      </div>
     </>
   );
 }
@@ -132,6 +148,7 @@ function Councils({ figures: { councils, from, to, names } }: { readonly figures
   return (
     <section class="card stack close wide-table" aria-labelledby="overview-councils" tabIndex={0}>
       <h2 id="overview-councils">Councils</h2>
+      <p class="small muted">Highest cost first</p>
       <Table
         heads={['Council', 'Runs', 'Mean score', 'Score over time', ...USAGE]}
         numbers={['Runs', 'Mean score', ...USAGE]}
@@ -158,14 +175,17 @@ function Councils({ figures: { councils, from, to, names } }: { readonly figures
 
 interface UsageTableProps {
   readonly title: string;
+  readonly note?: string;
   readonly head: string;
   readonly rows: readonly (readonly [name: string, usage: OverviewUsage])[];
 }
 
-function UsageTable({ title, head, rows }: UsageTableProps) {
+function UsageTable({ title, note, head, rows }: UsageTableProps) {
+  if (rows.length === 0) return null;
   return (
     <section class="card stack close wide-table" aria-label={title} tabIndex={0}>
       <h2>{title}</h2>
+      {note !== undefined && <p class="small muted">{note}</p>}
       <Table heads={[head, ...USAGE]} numbers={USAGE}>
         {rows.map(([name, usage]) => (
           <tr key={name}>
