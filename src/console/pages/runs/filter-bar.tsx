@@ -97,7 +97,7 @@ export function FilterBar({ names }: { readonly names: ReadonlyMap<string, strin
   return (
     <search class="filters">
       <div class="main-filters">
-        <TextFilter name="q" label="Search" type="search" placeholder="Words of topic and draft" />
+        <TextFilter isLabelUnseen name="q" label="Search" type="search" placeholder="Words of topic and draft" />
         <StatusFilter />
         <Choice name="blueprint_id" label="Council" options={[[BUILT_IN, 'Built-in'], ...names]} all="Any council" />
         <Choice name="sort" label="Order" options={Object.entries(SORTS)} all={null} />
@@ -157,6 +157,7 @@ function StatusFilter() {
   const value = outcome ?? (status === 'failed' ? ALL_FAILED : (status ?? ''));
   return (
     <Select
+      isLabelUnseen
       label="Status"
       value={value}
       options={[
@@ -188,6 +189,7 @@ function Choice({ name, label, options, all }: ChoiceProps) {
   const isKnown = value === '' || options.some(([each]) => each === value);
   return (
     <Select
+      isLabelUnseen
       label={label}
       value={value}
       options={[

@@ -173,7 +173,7 @@ function Line({ row, index, names, hasActors, chosen }: LineProps) {
         </label>
       </td>
       <td role="cell" class="topic">
-        <a class="clip" href={pageUrl(['runs', id], { list: listIn(query.value) })} title={topic}>
+        <a class="name clip" href={pageUrl(['runs', id], { list: listIn(query.value) })} title={topic}>
           {words}
         </a>
         {run.isTrial && <Badge flat>Test</Badge>}
