@@ -8,6 +8,7 @@ import { Table } from '../../ui/table.js';
 const OUTCOMES = ['completed', 'rejected', 'cancelled', 'failed'] as const;
 const DAY_MS = 86_400_000;
 const [WIDTH, HEIGHT] = [1000, 160];
+const WIDEST = 24;
 
 export function DayChart({ figures: { days, from, to } }: { readonly figures: Overview }) {
   const all = useMemo(() => everyDay(days, from, to), [days]);
@@ -46,6 +47,7 @@ interface BarProps {
 }
 
 function Bar({ day, most, step, x }: BarProps) {
+  const width = Math.min(step * 0.7, WIDEST);
   let y = HEIGHT;
   return (
     <g>
@@ -53,7 +55,7 @@ function Bar({ day, most, step, x }: BarProps) {
       {OUTCOMES.map((outcome) => {
         const height = (day.outcomes[outcome] / most) * HEIGHT;
         y -= height;
-        return <rect key={outcome} class={outcome} {...{ y, height }} x={x + step * 0.1} width={step * 0.8} />;
+        return <rect key={outcome} class={outcome} {...{ y, height }} x={x + (step - width) / 2} width={width} />;
       })}
     </g>
   );
