@@ -136,7 +136,7 @@ function Totals({ a, b, one, other }: TotalsProps) {
             {[a, b].map((id, at) => (
               <th key={at} scope="col">
                 {at === 0 ? 'A' : 'B'}:{' '}
-                <a class="break" href={pageUrl(['runs', id])} title={sides[at]?.topic}>
+                <a class="name break" href={pageUrl(['runs', id])} title={sides[at]?.topic}>
                   {excerpt(sides[at]?.topic ?? '')}
                 </a>
               </th>

@@ -85,7 +85,7 @@ function Row({ document, onChange }: { readonly document: Document; readonly onC
   const { id, filename, pages, chunks, ingested_at: at, error } = document;
   return (
     <li>
-      <a class="break" href={pageUrl(['documents', id])}>
+      <a class="name break" href={pageUrl(['documents', id])}>
         {filename}
       </a>
       <span class="document-facts">

@@ -61,7 +61,7 @@ function Hits({ found }: { readonly found: readonly FoundPassage[] }) {
         {found.map(({ document, filename, page, chunk, score, text, cite }) => (
           <li key={`${document} ${chunk}`}>
             <span class="row spread">
-              <a class="break" href={pageUrl(['documents', document], { page, chunk })}>
+              <a class="name break" href={pageUrl(['documents', document], { page, chunk })}>
                 {filename ?? document}, page {page}
               </a>
               <span class="muted small numeric">

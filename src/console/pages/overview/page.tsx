@@ -156,7 +156,7 @@ function Councils({ figures: { councils, from, to, names } }: { readonly figures
         {councils.map(({ blueprint_id: id, runs, score, days, usage }) => (
           <tr key={id}>
             <th scope="row" class="break">
-              <a href={pageUrl([], { blueprint_id: id ?? 'council' })}>
+              <a class="name" href={pageUrl([], { blueprint_id: id ?? 'council' })}>
                 {id === null ? 'Built-in' : (names.get(id) ?? id)}
               </a>
             </th>
