@@ -78,15 +78,17 @@ export function App() {
             <Logo />
             Council
           </a>
-          <nav aria-label="Pages" ref={nav}>
-            {NAVIGATION.map(({ place, icon, parts }) => (
-              <a key={place} href={pageUrl(parts)} aria-current={page?.place === place ? 'page' : undefined}>
-                <Icon name={icon} />
-                {place}
-                {place === 'Inbox' && count > 0 && <span class="count">{count}</span>}
-              </a>
-            ))}
-          </nav>
+          {session.value.status !== 'locked' && (
+            <nav aria-label="Pages" ref={nav}>
+              {NAVIGATION.map(({ place, icon, parts }) => (
+                <a key={place} href={pageUrl(parts)} aria-current={page?.place === place ? 'page' : undefined}>
+                  <Icon name={icon} />
+                  {place}
+                  {place === 'Inbox' && count > 0 && <span class="count">{count}</span>}
+                </a>
+              ))}
+            </nav>
+          )}
           {isIn && (
             <Button tone="plain" slim label="Go to" onClick={() => (isSearching.value = true)}>
               <Icon name="search" />
@@ -242,7 +244,7 @@ function SignIn({ ended, previousActor }: SignInProps) {
     }
   }
   return (
-    <main id="page">
+    <main id="page" class="sign-in">
       <h1>Sign in</h1>
       {ended !== null && (
         <p class="notice wait">
@@ -254,7 +256,7 @@ function SignIn({ ended, previousActor }: SignInProps) {
           This tab keeps the unsaved changes of {previousActor} until {previousActor} signs in again.
         </p>
       )}
-      <form class="card narrow" onSubmit={(event) => void submit(event)}>
+      <form class="card" onSubmit={(event) => void submit(event)}>
         <p>
           Enter an API key. An administrator creates keys with <code>council keys add</code>. This page does not store
           the key.
