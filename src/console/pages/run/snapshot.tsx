@@ -128,7 +128,7 @@ export function RawEvent({ store }: Shown) {
   const { seq, id, type, at, data, hash } = event;
   const previous = store.record.events[seq - 1]?.hash ?? null;
   return (
-    <section class="raw-event stack" aria-label="Raw event">
+    <section class="card" aria-label="Raw event">
       <h3>
         Event {seq}: {type}
       </h3>
