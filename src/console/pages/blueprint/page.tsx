@@ -9,6 +9,7 @@ import { may, lockIfUnauthorized } from '../../shell/session.js';
 import { toast, toastError } from '../../shell/toasts.js';
 import { Badge, Button } from '../../ui/controls.js';
 import { Confirm, Dialog } from '../../ui/dialog.js';
+import { Icon } from '../../ui/icon.js';
 import { Failure, Loading } from '../../ui/states.js';
 import { Tabs } from '../../ui/tabs.js';
 import { Ago } from '../../ui/time.js';
@@ -161,10 +162,10 @@ function UndoButtons({ editor }: { readonly editor: Editor }) {
   return (
     <>
       <Button label="Undo" disabled={!editor.canUndo.value} onClick={() => editor.undo()}>
-        ↶
+        <Icon name="undo" />
       </Button>
       <Button label="Redo" disabled={!editor.canRedo.value} onClick={() => editor.redo()}>
-        ↷
+        <Icon name="redo" />
       </Button>
     </>
   );
