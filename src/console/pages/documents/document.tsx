@@ -22,7 +22,9 @@ export function DocumentPage({ id }: { readonly id: string }) {
     <main id="page">
       <div class="page-head">
         <div>
-          <a href={pageUrl(['documents'])}>← All documents</a>
+          <a class="small" href={pageUrl(['documents'])}>
+            All documents
+          </a>
           <h1>{title}</h1>
           {loaded.status === 'ready' && <Facts document={loaded.value} />}
         </div>

@@ -20,8 +20,8 @@ export function DayChart({ figures: { days, from, to } }: { readonly figures: Ov
         {all.map((day, at) => day !== null && <Bar key={day.day} {...{ day, most, step }} x={at * step} />)}
       </svg>
       <figcaption class="row spread small muted">
-        <span>{from}</span>
-        <span>{to}</span>
+        <span>{dayText(from)}</span>
+        <span>{dayText(to)}</span>
         <span class="row keys">
           {OUTCOMES.map((outcome) => (
             <span key={outcome} class={`key ${outcome}`}>
@@ -89,6 +89,13 @@ function DayTable({ days }: { readonly days: readonly OverviewDay[] }) {
 
 function runsOf({ outcomes }: OverviewDay): number {
   return OUTCOMES.reduce((sum, outcome) => sum + outcomes[outcome], 0);
+}
+
+/** Days are in UTC. */
+const DAY = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeZone: 'UTC' });
+
+function dayText(day: string): string {
+  return DAY.format(Date.parse(day));
 }
 
 /** Every day from the first to the last; null where no run ended. */
