@@ -32,7 +32,7 @@ export class FailureDetector {
   readonly #predecessors: ReadonlySet<string>;
   /** When the last heartbeat of each instance was received, on this instance's monotonic clock. */
   readonly #lastHeartbeatMs = new Map<string, number>();
-  /** Whether an instance is needed, each for one kind of what instances own. */
+  /** What else needs instances, besides the caller of `forgetSuspects`. */
   readonly #needs: ((instanceId: string) => boolean)[] = [];
   /** True until the first own heartbeat is received, and while own heartbeats are missing. */
   #missesOwnHeartbeats = true;
@@ -76,7 +76,7 @@ export class FailureDetector {
     return others.every((each) => rankOf(each) > own);
   }
 
-  /** Does not forget the instances that are needed. A forgotten one would be suspected only after another such time. */
+  /** Keeps suspects that are needed. A forgotten instance is suspected again only after another `suspectAfterMs`. */
   remember(isNeeded: (instanceId: string) => boolean): void {
     this.#needs.push(isNeeded);
   }

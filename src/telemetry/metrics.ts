@@ -177,8 +177,8 @@ function traceMetrics({ queued, ...ended }: TraceCounts): readonly Metric[] {
 /** No label names a webhook, because there may be a thousand. */
 function webhookMetrics({ webhookFigures, system }: MetricSources): readonly Metric[] {
   const { attempts, webhooks, waiting, waitingSince } = webhookFigures();
-  const valuesOf = (counted: object): readonly Labelled<number>[] =>
-    Object.entries(counted).map(([label, value]) => ({ labels: [label], value: Number(value) }));
+  const valuesOf = (counted: Readonly<Record<string, number>>): readonly Labelled<number>[] =>
+    Object.entries(counted).map(([label, value]) => ({ labels: [label], value }));
   const age = ageOf(waitingSince, system);
   return [
     {

@@ -44,8 +44,8 @@ export interface ClaimOptions {
 }
 
 /**
- * A position up to which all events are considered: that of the last one. If that event is lost or its run is corrupt, that
- * of an earlier delivery, or of the registration, to omit no event.
+ * A position up to which all events are considered: the position of the last considered event. If that event is lost or its
+ * run is corrupt, the position of an earlier delivery or of the registration, so that no event is omitted.
  */
 async function placeOf(
   { registeredAt }: Webhook,

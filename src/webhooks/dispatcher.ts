@@ -29,6 +29,7 @@ import type { WebhookStore } from './store.js';
 const CHECK_MS = 1_000;
 /** Attempts at once beyond the first of each webhook. */
 const MAX_PLACES = 128;
+
 export interface DispatcherDeps extends Omit<AttemptDeps, 'messages' | 'system'> {
   readonly log: EventLog;
   readonly system: System;
@@ -51,7 +52,7 @@ export interface WebhookFigures {
   readonly webhooks: { readonly active: number; readonly disabled: number; readonly corrupt: number };
   /** Deliveries that wait in memory. */
   readonly waiting: number;
-  /** First attempt of the delivery that has waited longest since then, ISO 8601, or null if none waits. */
+  /** The earliest first attempt at one of these, ISO 8601, or null if none was attempted. */
   readonly waitingSince: string | null;
 }
 
@@ -126,7 +127,7 @@ export class Dispatcher {
     const ended = Promise.all([this.#tasks.end(), this.#intake.stop()]);
     await this.#releaseAll();
     await ended;
-    // Those whose claim was in progress.
+    // A claim that was in progress has added its outbox.
     await this.#releaseAll();
   }
 
@@ -154,7 +155,7 @@ export class Dispatcher {
     const { store, members } = this.#deps;
     this.#isCheckDue = false;
     if (this.#tasks.isEnding) return;
-    // What this instance knows of the deliveries may be out of date: it claims them again, if no other instance has.
+    // While this instance is fenced, others may claim its webhooks. Afterwards it claims those that no other has claimed.
     const isFenced = members.isFenced();
     for (const [webhookId, outbox] of this.#outboxes) {
       if (isFenced || !isActive(store.known(webhookId))) this.#drop(outbox);
@@ -214,7 +215,7 @@ export class Dispatcher {
     const attempted = await attempt(webhook, before, { deps: this.#deps, signal });
     const { status } = attempted.delivery;
     this.#attempts[status === 'waiting' ? 'retried' : status] += 1;
-    if (status === 'failed' && !attempted.isGone) reports.givenUp(webhook, attempted.delivery);
+    if (status === 'failed' && !attempted.isGone) reports.abandoned(webhook, attempted.delivery);
     return attempted;
   }
 

@@ -29,7 +29,7 @@ export class WebhookList {
   }
 
   /**
-   * Reads what is new. A corrupt record costs the webhook that it names; the list continues after it.
+   * Reads what is new. A corrupt record hides only the webhook that it names.
    *
    * @param onListed receives the webhooks that are named; if it rejects, the next call reads the same events again
    * @throws {WebhookCorrupt} a page of the log is corrupt, after the webhooks before it were received

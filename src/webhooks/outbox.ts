@@ -20,7 +20,6 @@ const MAX_SENDING = 8;
 const BLOCKED_MS = 1_000;
 /** Longest timer, in milliseconds, so that a change of the clock delays no delivery for longer. */
 const LONGEST_TIMER_MS = 60_000;
-
 /** How long a release waits for the attempts in progress, in milliseconds. */
 const FINISH_MS = 2_000;
 /**

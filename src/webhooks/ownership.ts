@@ -15,10 +15,9 @@ import type { Webhook } from './state.js';
 const MAX_CLAIMS = 16;
 /** Random wait before an instance claims a webhook when it is not its turn, so that instances do not collide, in milliseconds. */
 const OUT_OF_TURN_MS = { from: 250, to: 500 };
-
 /**
- * How long a webhook is not claimed after its deliveries stopped by a fault, in milliseconds. Attempts whose results cannot
- * be recorded would be repeated as often.
+ * How long this instance does not claim a webhook whose deliveries a fault has stopped, in milliseconds. Each claim repeats
+ * the attempts whose results could not be recorded.
  */
 const REST_MS = 60_000;
 
@@ -62,14 +61,14 @@ export class Ownership {
     return this.#isFree(this.#owners.get(webhookId)) && this.#deps.system.monotonicMs() >= restsUntilMs;
   }
 
-  /** Does not claim a webhook for a while. */
+  /** Does not claim a webhook for REST_MS. */
   rest(webhookId: string): void {
     this.#restUntilMs.set(webhookId, this.#deps.system.monotonicMs() + REST_MS);
   }
 
   /**
-   * Claims a webhook, after a wait if it is the turn of another instance, which may have just stopped. Resolves with null if
-   * it did not; then a later check tries again.
+   * Claims a webhook; first waits if it is the turn of another instance, which may have just stopped. Resolves with null if it
+   * did not claim the webhook; a later check then tries again.
    */
   async claim(webhook: Webhook, signal: AbortSignal): Promise<Claimed | null> {
     const { instanceId, reports } = this.#deps;

@@ -45,7 +45,7 @@ const MAX_OPEN_MS = 1_000;
 const MAX_INTERIM = 16;
 
 export interface HttpPostDeps {
-  /** Called anew for each request. */
+  /** Called for each request. */
   readonly resolve: Resolve;
   readonly after: System['after'];
 }

@@ -21,7 +21,7 @@ const EXPECTED = [
   ...[AppendOutcomeUnknown, LogUnavailable, LogClosed, LogFull, LogCorrupt],
 ];
 
-/** Whether an error is no fault, and passes by itself. */
+/** Whether an error needs no log line here, and the task can be repeated at once. */
 export function isExpected(error: unknown): boolean {
   return EXPECTED.some((expected) => error instanceof expected);
 }
@@ -34,8 +34,9 @@ const TASKS = {
   claim: 'webhook: failed to begin its deliveries; trying again every second',
   deliver: 'webhook: its deliveries stopped by a fault; beginning them again in a minute',
   intake: 'webhooks: failed to read the events of runs; trying again every second',
-  disable: 'webhook: failed to record that its receiver answered 410; the next answer 410 is recorded after a restart',
-  read: 'webhooks: failed to read a change of another instance',
+  disable:
+    'webhook: failed to record that its receiver answered 410; this instance delivers nothing to it until a restart',
+  read: 'webhooks: failed to read a change of another instance; reading it again with the next change',
 } as const;
 
 export class Reports {
@@ -63,12 +64,12 @@ export class Reports {
 
   /** The receiver has answered 410. */
   gone(webhook: Webhook): void {
-    const line = 'webhook: disabled, because its receiver answered 410; to use it again, register its address anew';
+    const line = 'webhook: disabled, because its receiver answered 410; to use it again, register its address again';
     this.#logger.error(nameOf(webhook), line);
   }
 
   /** A delivery has failed for 3 days. */
-  givenUp(webhook: Webhook, { id: deliveryId, runId, attempts, error: reason }: Delivery): void {
+  abandoned(webhook: Webhook, { id: deliveryId, runId, attempts, error: reason }: Delivery): void {
     const line = 'webhook: gave up a delivery; when its receiver works again, retry the delivery';
     this.#logger.error({ ...nameOf(webhook), deliveryId, runId, attempts, reason }, line);
   }
@@ -82,10 +83,10 @@ export class Reports {
 
 function corruptLine(stream: string): string {
   if (stream === WEBHOOK_LIST_STREAM)
-    return 'webhooks: a record of their list is corrupt; if a webhook is missing, register its address anew';
+    return 'webhooks: a record of their list is corrupt; if a webhook is missing, register its address again';
   return deliveringWebhookOf(stream) === null
-    ? 'webhook: its record is corrupt, so its later changes are ignored; if it is missing, register its address anew'
-    : 'webhook: the record of its deliveries is corrupt, so it delivers nothing; register its address anew';
+    ? 'webhook: its record is corrupt, so its later changes are ignored; if it is missing, register its address again'
+    : 'webhook: the record of its deliveries is corrupt, so the service delivers nothing to it; register its address again';
 }
 
 function keyOf(task: keyof typeof TASKS, webhook: Webhook | null): string {

@@ -28,7 +28,7 @@ export interface WebhookStoreDeps {
   readonly log: EventLog;
   readonly system: System;
   readonly instanceId: string;
-  /** Called for what no caller can be told: a corrupt record, or a read in the background that failed. */
+  /** Called for a corrupt record, and for a read in the background that failed. */
   readonly onFault: (error: unknown) => void;
 }
 
