@@ -49,7 +49,7 @@ describe('council runs', () => {
     expect(await listed('--parent', oaks)).to.deep.equal([]);
     const first = await council.ask('runs', '--limit', '1');
     expect(idsIn(first.stdout)).to.deep.equal([elms]);
-    expect(first.stderr).to.equal('There are more runs: --limit N lists more, --json and --csv all\n');
+    expect(first.stderr).to.equal('There are more runs: --limit N lists more, --json and --csv export all\n');
     expect((await council.ask('runs', '--limit', '2')).stderr).to.equal('');
     expect((await council.ask('runs', '--status', 'pending')).stderr).to.equal('No run passes the filters\n');
   });

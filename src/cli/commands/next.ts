@@ -5,14 +5,14 @@ import { budgetPauseText } from '../terminal/budget-prompt.js';
 import type { Styler } from '../terminal/printer.js';
 import { inOneLine, printable } from '../terminal/printer.js';
 import { usageText, usedIn } from '../terminal/usage-text.js';
-import { AT_SERVICE, SERVICE_OPTIONS, runRead } from './service-read.js';
+import { RUN_AT_SERVICE, SERVICE_OPTIONS, runRead } from './service-read.js';
 
 const USAGE = `Usage: council next RUN --url URL [--json]
 
 Shows what a paused run sends to its models if it is approved unchanged: the nodes, their models and tools, the exact
 prompts, and the most that these calls may cost.
 
-${AT_SERVICE}`;
+${RUN_AT_SERVICE}`;
 
 export const next = runRead({
   usage: USAGE,

@@ -15,19 +15,20 @@ import { SERVICE_OPTIONS, clientAt } from './service-read.js';
 const USAGE = `Usage: council runs --url URL [filters] [--sort ORDER] [--limit N]
        council runs --url URL [filters] [--sort ORDER] --json|--csv [--out FILE]
 
-Lists the runs of a service that pass all filters, the newest first, or exports them: all of them, however many.
+Lists the runs of a service that pass all filters, the newest first. With --json or --csv, exports all of them.
 
   --status S            pending, running, paused, completed or failed
-  --outcome O           completed, failed, rejected or cancelled: the status failed has the last three
+  --outcome O           completed, failed, rejected or cancelled; the last three have the status failed
   --blueprint ID        runs of a saved council; --built-in for those of the built-in one
-  --trial yes|no        only runs that try a council in the editor, or only others
+  --trial yes|no        yes: only test runs of the editor; no: only others
   --actor NAME          runs that this key has started
   --parent RUN          forks of a run
-  --from T, --to T      started then: a day in UTC, or a time as in 2026-11-27T10:00:00Z; both are included
+  --from T, --to T      first and last start: a day in UTC, or a time as in 2026-11-27T10:00:00Z; both are included
   --q WORDS             runs whose topic and final draft have all of these words
   --min-score N, --max-score N
+                        lowest and highest score; both are included
   --sort ORDER          created_at, score, cost, duration or iterations, with - in front for descending order; or waiting
-  --limit N             most runs of the list; default: 50
+  --limit N             list at most N runs; default: 50
   --json                print each run as one line of JSON
   --csv                 print a table for spreadsheets
   --out FILE            write to FILE instead of standard output; FILE is complete or unchanged
@@ -46,9 +47,9 @@ const OPTIONS = {
 
 type Values = Words<typeof OPTIONS>['values'];
 
-/** Runs of a list without --limit. */
+/** Number of runs to list without --limit. */
 const LISTED = 50;
-/** Runs of a page. */
+/** Number of runs that one request lists. */
 const PAGE = 200;
 
 export function runs(words: readonly string[], here: CommandProcess): Promise<number> {
@@ -59,12 +60,12 @@ export function runs(words: readonly string[], here: CommandProcess): Promise<nu
     const filters = { ...filtersIn(values), signal: here.signal };
     const council = await clientAt(deps.url, here);
     if (format === null) await list(council, filters, { most, deps });
-    else await exportRuns(council, { ...filters, format }, { out: values.out, deps });
+    else await exportRuns(council, { ...filters, format }, { out: values.out, deps, signal: here.signal });
     return EXIT.done;
   });
 }
 
-/** Null for a list. @throws {UsageFault} */
+/** The format of the export, or null if the command lists runs. @throws {UsageFault} */
 function formatIn({ json = false, csv = false, out, limit }: Values): 'ndjson' | 'csv' | null {
   if (json && csv) throw new UsageFault('--json and --csv exclude each other');
   const format = json ? 'ndjson' : csv ? 'csv' : null;
@@ -113,7 +114,7 @@ async function list(
   if (rows.length === 0) return notify('No run passes the filters');
   const lines = tableText([TITLES, ...rows]).split('\n');
   await print(lines.map((line) => (columns === null ? line : [...line].slice(0, columns).join(''))).join('\n'));
-  if (hasMore) notify('There are more runs: --limit N lists more, --json and --csv all');
+  if (hasMore) notify('There are more runs: --limit N lists more, --json and --csv export all');
 }
 
 function rowOf({ id, status, trial, usage, ...run }: HistoryRecord): readonly string[] {
@@ -127,11 +128,11 @@ function rowOf({ id, status, trial, usage, ...run }: HistoryRecord): readonly st
 async function exportRuns(
   { runs: history }: CouncilClient,
   options: ExportOptions,
-  { out, deps: { print, isTerminal } }: { readonly out: string | undefined; readonly deps: RecordDeps },
+  { out, deps, signal }: { readonly out: string | undefined; readonly deps: RecordDeps; readonly signal: AbortSignal },
 ): Promise<void> {
   const chunks = history.exportChunks(options);
-  const { signal = new AbortController().signal } = options;
   if (out !== undefined) return await writeAtomically(out, chunks, { uuid: nodeSystem().uuid, signal });
+  const { print, isTerminal } = deps;
   const decoder = new TextDecoder();
   // The lines of a table end with a carriage return, which a terminal does not need.
   const shown = (text: string): string =>

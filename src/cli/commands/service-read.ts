@@ -1,4 +1,4 @@
-/** Commands that show one answer of a running service: a command declares its read and its text, and all else is here. */
+/** What the commands that show one answer of a running service share. A command declares only its read and its text. */
 import type { CouncilClient, Run } from '../../client/client.js';
 import { readCouncilKey } from '../../config.js';
 import { nodeSystem } from '../../system/system.js';
@@ -12,11 +12,17 @@ import { JSON_OPTION, RECORD_OPTIONS, onRecord, runsIn, show } from './record-co
 export const SERVICE_OPTIONS = { ...RECORD_OPTIONS, ...JSON_OPTION } as const;
 
 /** The end of their usages. */
-export const AT_SERVICE = `  --json       print the answer of the service as JSON
+export const AT_SERVICE = usageEnd('');
+/** The same of commands on a run. */
+export const RUN_AT_SERVICE = usageEnd(' 4 no such run,');
+
+function usageEnd(moreCodes: string): string {
+  return `  --json       print the answer of the service as JSON
   --url URL    the service, for example http://127.0.0.1:8000
   --help       show this text
 
-Exit code: 0 done, 1 failed, 2 wrong usage or a refusal, 3 no service at URL, 4 no such run, 130 after Ctrl-C.`;
+Exit code: 0 done, 1 failed, 2 wrong usage or a refusal, 3 no service at URL,${moreCodes} 130 after Ctrl-C.`;
+}
 
 /** The words of a call, and the signal that aborts it. */
 export interface ReadCall<O extends Options> {
@@ -26,7 +32,7 @@ export interface ReadCall<O extends Options> {
 
 interface Shown<O extends Options, T extends object> {
   readonly usage: string;
-  /** With SERVICE_OPTIONS. */
+  /** SERVICE_OPTIONS, and those of the command. */
   readonly options: O;
   /** The answer for a person. */
   readonly textOf: (found: T, style: Styler) => string;

@@ -2,14 +2,14 @@
 import type { SourceList } from '../../generated/schemas.js';
 import { inOneLine } from '../terminal/printer.js';
 import { tableText } from '../terminal/table.js';
-import { AT_SERVICE, SERVICE_OPTIONS, runRead } from './service-read.js';
+import { RUN_AT_SERVICE, SERVICE_OPTIONS, runRead } from './service-read.js';
 
 const USAGE = `Usage: council sources RUN --url URL [--json]
 
-Shows the citations in the final draft of a run, or in its current draft if it has no final one, with the document, the page
-and the chunks that the tools of the run have found.
+Shows the pages that the final draft of a run cites, or its current draft if it has no final one: the document, the page, and
+the chunks that the tools of the run have found there.
 
-${AT_SERVICE}`;
+${RUN_AT_SERVICE}`;
 
 export const sources = runRead({
   usage: USAGE,

@@ -41,7 +41,7 @@ export function usedOf(totals: UsageTotals): Used {
   };
 }
 
-/** The usage that a service returns: of a run, or of many. */
+/** The usage of a run, or of many, as a service returns it. */
 interface ReturnedUsage extends Pick<
   OverviewUsage,
   'input_tokens' | 'output_tokens' | 'cost_usd' | 'calls' | 'unmetered_calls'
@@ -49,7 +49,7 @@ interface ReturnedUsage extends Pick<
   readonly by_model?: RunUsage['by_model'];
 }
 
-/** The same as a service returns it. */
+/** The same from the answer of a service. */
 export function usedIn({ by_model: byModel = [], ...usage }: ReturnedUsage): Used {
   return {
     inputTokens: usage.input_tokens,
