@@ -42,7 +42,7 @@ const PICTURES: readonly Picture[] = [
   { name: 'run-missing', path: () => 'runs/00000000-0000-4000-8000-000000000000' },
   { name: 'compare', path: ({ runs }) => `compare?a=${runs.guided}&b=${runs.fork}` },
   { name: 'inbox', path: () => 'inbox' },
-  { name: 'inbox-prompt', path: () => 'inbox', act: (page) => page.getByText(/^Prompt that is sent/).click() },
+  { name: 'inbox-prompt', path: () => 'inbox', act: openPrompt },
   { name: 'inbox-edit', path: () => 'inbox', act: (page) => page.getByRole('button', { name: 'Edit' }).click() },
   { name: 'inbox-undo', path: ({ runs }) => `inbox?run=${runs.paused}`, act: approveIt },
   { name: 'inbox-empty', path: () => 'inbox', at: 'new' },
@@ -60,6 +60,13 @@ const PICTURES: readonly Picture[] = [
   { name: 'documents-search', path: () => 'documents?q=what does a sauna cost' },
   { name: 'document', path: ({ document }) => `documents/${document}?page=2&chunk=1` },
 ];
+
+/** On a phone, the part that holds the prompt is closed at first. */
+async function openPrompt(page: Page): Promise<void> {
+  const prompt = page.getByText(/^Prompt that is sent/);
+  if (!(await prompt.isVisible())) await page.locator('.next-step summary').first().click();
+  await prompt.click();
+}
 
 /** Approves the selected run; the picture is taken before the decision is sent. */
 async function approveIt(page: Page): Promise<void> {
