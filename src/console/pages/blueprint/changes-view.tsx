@@ -3,6 +3,7 @@ import { Badge } from '../../ui/controls.js';
 import { TextDiff } from '../../ui/text-diff.js';
 import type { FieldChange, PartChange } from './changes.js';
 
+const WORDS = { blueprint: 'council', node: 'member', edge: 'edge' } as const;
 const SIGNS = { added: 'good', removed: 'bad', changed: 'wait' } as const;
 
 export function Changes({ changes }: { readonly changes: readonly PartChange[] }) {
@@ -13,7 +14,7 @@ export function Changes({ changes }: { readonly changes: readonly PartChange[] }
         <li key={JSON.stringify([kind, name])}>
           <div class="row">
             <Badge tone={SIGNS[how]} flat>
-              {kind} {how}
+              {WORDS[kind]} {how}
             </Badge>
             <strong class="break">{name}</strong>
           </div>
