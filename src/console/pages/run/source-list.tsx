@@ -10,7 +10,7 @@ export function Sources({ store }: { readonly store: RunStore }) {
   const { draft = null, finalDraft = null } = store.snapshot.value ?? {};
   const cited = new Set(citedSources(finalDraft ?? draft ?? '', sources));
   return (
-    <ul class="source-list">
+    <ul class="card source-list">
       {sources.map((source, at) => (
         <li key={at}>
           <SourceItem {...{ store, source }} />
