@@ -2,12 +2,10 @@
 import { AlignmentType, Document, LevelFormat, convertInchesToTwip } from 'docx';
 import type { DraftNode } from '../console/record/draft-tree.js';
 import { markOf, withCitations } from '../console/record/sources.js';
+import type { NumberedList } from './draft-writer.js';
 import { CODE_FONT, DraftWriter, styleName } from './draft-writer.js';
 import type { CitedSource, DocxOptions } from './docx.js';
 import { xmlText } from './xml-text.js';
-
-/** Levels of lists that Word has. */
-const LEVELS = [0, 1, 2, 3, 4, 5, 6, 7, 8];
 
 /** @param draft from `draft-tree.ts` */
 export function documentOf(draft: readonly DraftNode[], { title, sources = [] }: DocxOptions): Document {
@@ -18,7 +16,7 @@ export function documentOf(draft: readonly DraftNode[], { title, sources = [] }:
     title: xmlText(title),
     creator: 'Council Run Service',
     styles: { default: { document: DEFAULTS }, paragraphStyles: STYLES },
-    numbering: { config: writer.listStarts().map(numbering) },
+    numbering: { config: writer.numberedLists().map(numbering) },
     footnotes: writer.footnotes(),
     sections: [{ children }],
   });
@@ -58,14 +56,10 @@ const STYLES = [
   },
 ];
 
-/** The numbering of the ordered lists that begin with the same number. */
-function numbering({ start, reference }: { readonly start: number; readonly reference: string }) {
+/** The numbering of an ordered list. */
+function numbering({ reference, level, start }: NumberedList) {
   const hanging = convertInchesToTwip(0.25);
-  return {
-    reference,
-    levels: LEVELS.map((level) => ({
-      ...{ level, format: LevelFormat.DECIMAL, text: `%${level + 1}.`, alignment: AlignmentType.START, start },
-      style: { paragraph: { indent: { left: hanging * (level + 2), hanging } } },
-    })),
-  };
+  const style = { paragraph: { indent: { left: hanging * (level + 2), hanging } } };
+  const format = { format: LevelFormat.DECIMAL, text: `%${level + 1}.`, alignment: AlignmentType.START };
+  return { reference, levels: [{ level, ...format, start, style }] };
 }

@@ -35,7 +35,7 @@ declare module 'docx' {
     readonly alignment?: string;
     readonly indent?: { readonly left: number };
     readonly bullet?: { readonly level: number };
-    readonly numbering?: { readonly reference: string; readonly level: number; readonly instance: number };
+    readonly numbering?: { readonly reference: string; readonly level: number };
     readonly shading?: { readonly fill: string };
     readonly thematicBreak?: boolean;
     readonly children?: readonly ParagraphChild[];

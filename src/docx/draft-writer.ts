@@ -15,6 +15,7 @@ import {
 } from 'docx';
 import type { DraftElement, DraftNode, DraftTag } from '../console/record/draft-tree.js';
 import { noteLabel, referencesIn } from './notes.js';
+import { childrenOf, rowsIn } from './rows.js';
 import { xmlText } from './xml-text.js';
 
 export const CODE_FONT = 'Courier New';
@@ -22,11 +23,21 @@ export const CODE_FONT = 'Courier New';
 const TEXT_WIDTH = 9_026;
 /** The deepest level of lists that Word has. */
 const MAX_LEVEL = 8;
+/** Ordered lists that Word numbers. The package docx searches the whole text once for each; further ones have text. */
+const MAX_NUMBERED = 500;
 const STEP = convertInchesToTwip(0.25);
 
 /** The ids of the styles of paragraphs. */
 export function styleName(kind: 'quote' | 'code'): string {
   return `Draft${kind}`;
+}
+
+/** An ordered list that Word numbers. */
+export interface NumberedList {
+  readonly reference: string;
+  readonly level: number;
+  /** The number of its first item. */
+  readonly start: number;
 }
 
 /** Where a block stands. */
@@ -70,8 +81,7 @@ export class DraftWriter {
   /** The written footnotes. Word numbers them from 1. */
   readonly #written: { readonly children: Paragraph[] }[] = [];
   readonly #numbers = new Map<string, number>();
-  readonly #starts = new Set<number>();
-  #lists = 0;
+  readonly #numbered: NumberedList[] = [];
 
   constructor(tree: readonly DraftNode[]) {
     this.#defined = referencesIn(tree);
@@ -86,9 +96,9 @@ export class DraftWriter {
     return Object.fromEntries(this.#written.map((note, index) => [String(index + 1), note]));
   }
 
-  /** The first numbers of ordered lists, each with the reference to its numbering. */
-  listStarts(): readonly { readonly start: number; readonly reference: string }[] {
-    return [...this.#starts].map((start) => ({ start, reference: referenceOf(start) }));
+  /** Each needs a definition of its own: Word continues the numbers of nested lists that share one. */
+  numberedLists(): readonly NumberedList[] {
+    return this.#numbered;
   }
 
   /** Texts between blocks become paragraphs. */
@@ -148,18 +158,25 @@ export class DraftWriter {
 
   #list({ tag, start = 1, children }: DraftElement, place: Place): FileChild[] {
     const level = Math.min(place.level + 1, MAX_LEVEL);
-    this.#lists += 1;
-    if (tag === 'ol') this.#starts.add(start);
-    const numbering = { reference: referenceOf(start), level, instance: this.#lists };
-    return children.flatMap((item) => {
-      let marker: IParagraphOptions = tag === 'ol' ? { numbering } : { bullet: { level } };
+    const isText = tag === 'ol' && this.#numbered.length === MAX_NUMBERED;
+    const itemMarker = isText ? {} : tag === 'ol' ? this.#numbering(start, level) : { bullet: { level } };
+    return children.flatMap((item, index) => {
+      let marker: IParagraphOptions = itemMarker;
       const takeMarker = (): IParagraphOptions => {
         const taken = marker;
         marker = {};
         return taken;
       };
-      return this.#blocks(childrenOf(item), { ...place, level, takeMarker });
+      const texts = isText ? [`${start + index}. `, ...childrenOf(item)] : childrenOf(item);
+      return this.#blocks(texts, { ...place, level, takeMarker });
     });
+  }
+
+  #numbering(start: number, level: number): IParagraphOptions {
+    // The package replaces references in the whole text: no draft contains this character.
+    const reference = `\u0001${this.#numbered.length}`;
+    this.#numbered.push({ reference, level, start });
+    return { numbering: { reference, level } };
   }
 
   #code(node: DraftElement, place: Place): Paragraph {
@@ -225,21 +242,6 @@ export class DraftWriter {
   }
 }
 
-function referenceOf(start: number): string {
-  return `list-${start}`;
-}
-
-function childrenOf(node: DraftNode): readonly DraftNode[] {
-  return typeof node === 'string' ? [node] : node.children;
-}
-
 function textOf(node: DraftNode): string {
   return typeof node === 'string' ? node : node.children.map(textOf).join('');
-}
-
-function rowsIn({ tag, children }: DraftElement): readonly DraftElement[] {
-  return children.flatMap((each) => {
-    if (typeof each === 'string') return [];
-    return each.tag === 'tr' && tag !== 'tr' ? [each] : rowsIn(each);
-  });
 }

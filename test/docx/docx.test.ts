@@ -87,6 +87,60 @@ describe('A draft as a .docx file', () => {
     expect(body).to.include('bell \ufffd').and.to.include('\ufffd[31m');
   });
 
+  it('numbers each list from its own first number, nested lists too', async () => {
+    const parts = await partsOf('- A\n  1. x\n  2. y\n- B\n  1. z\n\ntext\n\n7. seven\n\n> 7. seven\n');
+    const lists = numberingIn(parts);
+    expect(lists.map(({ level, start }) => [level, start])).to.deep.equal([
+      [1, 1],
+      [1, 1],
+      [1, 1],
+      [0, 7],
+      [0, 7],
+    ]);
+    // Items of lists with the same definition continue each other's numbers.
+    expect(new Set(lists.map(({ definition }) => definition))).to.have.lengthOf(4);
+  });
+
+  it('keeps a text in the form of a reference to a list', async () => {
+    const text = '{list-1-1} {list-1-0} {list-0-0} {list-0-1}';
+    const body = (await partsOf(`${text}\n\n1. one\n`)).get('word/document.xml') ?? '';
+    expect(body).to.include(text);
+  });
+
+  it('writes the numbers of lists past the 500th as text', async () => {
+    const parts = await partsOf('3. a\n4. b\n\n- c\n\n'.repeat(600));
+    expect(numberingIn(parts)).to.have.lengthOf(1_000);
+    const body = parts.get('word/document.xml') ?? '';
+    expect(body.match(/>3\. <.*?>a</g)).to.have.lengthOf(100);
+    expect(body.match(/>4\. <.*?>b</g)).to.have.lengthOf(100);
+  });
+
+  it('has at most the 63 columns that Word opens, and all cells of wider tables', async () => {
+    const row = (name: string): string =>
+      `|${Array.from({ length: 70 }, (_, index) => `${name}${index}`).join('|')}|\n`;
+    const body = (await partsOf(`${row('h')}|${'-|'.repeat(70)}\n${row('c')}`)).get('word/document.xml') ?? '';
+    for (const [line = ''] of body.matchAll(/<w:tr>.*?<\/w:tr>/g)) {
+      expect(line.match(/<w:tc>/g)).to.have.lengthOf(63);
+    }
+    expect(body).to.include('>h69<').and.to.include('>c62<').and.to.include('>c69<');
+  });
+
+  /** The definitions of the numbered paragraphs, in order. */
+  function numberingIn(parts: ReadonlyMap<string, string>) {
+    const numbering = parts.get('word/numbering.xml') ?? '';
+    const nums = numbering.matchAll(/<w:num w:numId="(\d+)".*?><w:abstractNumId w:val="(\d+)"\/>/g);
+    const definitions = new Map([...nums].map(([, num, definition]) => [num, definition]));
+    const paragraphs = (parts.get('word/document.xml') ?? '').matchAll(
+      /<w:ilvl w:val="(\d)"\/><w:numId w:val="(\d+)"\/>/g,
+    );
+    return [...paragraphs].flatMap(([, level = '', num]) => {
+      const definition = definitions.get(num) ?? '';
+      const [, xml = ''] = new RegExp(`w:abstractNumId="${definition}".*?>(.*?)</w:abstractNum>`).exec(numbering) ?? [];
+      const at = new RegExp(`w:ilvl="${level}"[^>]*><w:start w:val="(\\d+)"/><w:numFmt w:val="decimal"/>`).exec(xml);
+      return at === null ? [] : [{ definition, level: Number(level), start: Number(at[1]) }];
+    });
+  }
+
   it('converts drafts of the largest size, however they are nested', async () => {
     for (const unit of ['> ', '- ', '1. a\n   ', '*a* ', '| a | b |\n', '[^1]', '**a *b ', '[a](b:c) ']) {
       const draft = unit.repeat(131_072 / unit.length);
