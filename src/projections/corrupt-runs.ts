@@ -5,9 +5,7 @@
  */
 import { RunCorrupt } from '../run/errors.js';
 import type { RunSummary } from './run-summary.js';
-
-/** The list's error for a corrupt run. */
-const CORRUPT_ERROR = 'The record of this run is damaged';
+import { asCorrupt } from './run-summary.js';
 
 /** The first fault in the record of a run. */
 export interface Corruption {
@@ -75,25 +73,8 @@ export class CorruptRuns {
     if (corruption !== undefined) throw new RunCorrupt(corruption);
   }
 
-  /** A run as the list shows it. A corrupt run has only the data of its start. */
+  /** A run as the list shows it. */
   shown(run: RunSummary): RunSummary {
-    if (!this.has(run.id)) return run;
-    return {
-      ...run,
-      status: 'failed',
-      owner: null,
-      activeNode: null,
-      finalDraft: null,
-      criticScore: null,
-      iterationCount: null,
-      error: CORRUPT_ERROR,
-      completedAt: null,
-      waitingSince: null,
-      deadlineAt: null,
-      approvers: null,
-      waitedMs: null,
-      usage: null,
-      session: null,
-    };
+    return this.has(run.id) ? asCorrupt(run) : run;
   }
 }

@@ -171,6 +171,31 @@ export function summaryOf(run: RunState): RunSummary {
   };
 }
 
+/** The list's error for a corrupt run. */
+const CORRUPT_ERROR = 'The record of this run is damaged';
+
+/** A corrupt run as lists show and count it: failed, with only the data of its start. */
+export function asCorrupt(run: RunSummary): RunSummary {
+  return {
+    ...run,
+    status: 'failed',
+    owner: null,
+    activeNode: null,
+    finalDraft: null,
+    criticScore: null,
+    iterationCount: null,
+    error: CORRUPT_ERROR,
+    failureKind: null,
+    completedAt: null,
+    waitingSince: null,
+    deadlineAt: null,
+    approvers: null,
+    waitedMs: null,
+    usage: null,
+    session: null,
+  };
+}
+
 /** From the start to the end in milliseconds, or null if the run has not ended. */
 export function durationOf({ createdAt, completedAt }: RunSummary): number | null {
   return completedAt === null ? null : Date.parse(completedAt) - Date.parse(createdAt);

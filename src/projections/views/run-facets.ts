@@ -55,7 +55,7 @@ export const FACETS_SCHEMA = `
 
 export interface FacetTable {
   /** Stores the changed facets and the changed full text of a run. */
-  save(key: number, run: RunSummary, isCorrupt: boolean): void;
+  save(key: number, run: RunSummary): void;
 }
 
 export function facetTable(database: DatabaseSyncInstance): FacetTable {
@@ -69,8 +69,8 @@ export function facetTable(database: DatabaseSyncInstance): FacetTable {
   );
   const index = database.prepare('INSERT OR REPLACE INTO words (rowid, text) VALUES (?, ?)');
   return {
-    save(key, run, isCorrupt) {
-      const shown = shownOf(run, isCorrupt);
+    save(key, run) {
+      const shown = shownOf(run);
       const values = Object.values(shown);
       const stored: unknown = find.get(key);
       if (stored === undefined) {
@@ -79,17 +79,13 @@ export function facetTable(database: DatabaseSyncInstance): FacetTable {
       } else if (Object.entries(shown).some(([column, value]) => fieldOf(stored, column) !== value)) {
         update.run(...values, key);
       }
-      if (fieldOf(stored, 'has_draft') !== shown.has_draft) index.run(key, termsToFind(run, shown.has_draft === 1));
+      if (fieldOf(stored, 'has_draft') !== shown.has_draft) index.run(key, termsToFind(run));
     },
   };
 }
 
 /** The columns that change while a run goes on, in the order of the table. */
-function shownOf(run: RunSummary, isCorrupt: boolean) {
-  if (isCorrupt) {
-    const values = { score: null, cost: null, duration: null, iterations: null, waiting_since: null };
-    return { status: 'failed', failure: 'failed', ...values, has_draft: 0 };
-  }
+function shownOf(run: RunSummary) {
   const outcome = outcomeOf(run);
   return {
     status: run.status,
@@ -103,6 +99,6 @@ function shownOf(run: RunSummary, isCorrupt: boolean) {
   };
 }
 
-function termsToFind({ inputTopic, finalDraft }: RunSummary, hasDraft: boolean): string {
-  return [...indexTermsOf(hasDraft ? `${inputTopic}\n${finalDraft ?? ''}` : inputTopic)].join(' ');
+function termsToFind({ inputTopic, finalDraft }: RunSummary): string {
+  return [...indexTermsOf(finalDraft === null ? inputTopic : `${inputTopic}\n${finalDraft}`)].join(' ');
 }

@@ -8,7 +8,7 @@ import { RunSearch } from './run-search.js';
 import type { EndedRun, TotalsTable } from './run-totals.js';
 import { totalsTable } from './run-totals.js';
 import type { RunSummary } from '../run-summary.js';
-import { isRunSummary } from '../run-summary.js';
+import { asCorrupt, isRunSummary } from '../run-summary.js';
 import { fieldOf } from '../../system/untrusted.js';
 import { jsonOf, RowUnreadable, textOf } from './stored-row.js';
 
@@ -39,8 +39,8 @@ export interface KeyedRun {
 
 export interface RunTable extends Pick<TotalsTable, 'overview'> {
   save(runs: readonly RunSummary[]): void;
-  /** Updates the facets of a stored run after its corruption is stored or removed. */
-  refresh(id: string): void;
+  /** Updates how a stored run counts after its corruption is stored or removed. @param wasCorrupt before */
+  refresh(id: string, wasCorrupt: boolean): void;
   /** A run, or null if there is none. @throws {RowUnreadable} */
   find(id: string): RunSummary | null;
   /** @throws {RowUnreadable} */
@@ -75,22 +75,24 @@ export function runTable(database: DatabaseSyncInstance, isCorrupt: (id: string)
     update.run(...values, key);
     return key;
   };
-  const save = (runs: readonly RunSummary[]): void => {
+  const save = (runs: readonly RunSummary[], wasCorrupt = isCorrupt): void => {
     const ended: EndedRun[] = [];
     for (const run of runs) {
       const row: unknown = stored.get(run.id);
-      const before = hasEnded(textOf(row, 'status')) ? find(run.id) : null;
-      if (hasEnded(run.status)) ended.push({ before, after: run });
-      facets.save(saveRow(row, run), run, isCorrupt(run.id));
+      const before = hasEnded(textOf(row, 'status')) || wasCorrupt(run.id) ? find(run.id) : null;
+      const counted = before !== null && wasCorrupt(run.id) ? asCorrupt(before) : before;
+      const after = isCorrupt(run.id) ? asCorrupt(run) : run;
+      if (counted !== null || hasEnded(after.status)) ended.push({ before: counted, after });
+      facets.save(saveRow(row, run), after);
     }
     totals.replace(ended);
   };
   return {
-    save,
+    save: (runs) => save(runs),
     find,
-    refresh(id) {
+    refresh(id, wasCorrupt) {
       const run = find(id);
-      if (run !== null) save([run]);
+      if (run !== null) save([run], () => wasCorrupt);
     },
     list: (query) => search.keys(query).map((key) => storedRun(byKey.get(key))),
     count: (filter) => search.count(filter),

@@ -38,7 +38,7 @@ export const TOTALS_SCHEMA = `
   ) WITHOUT ROWID;
 `;
 
-/** A run that has ended. `before` is its stored row, or null if that had not ended or there was none. */
+/** A run that has ended, before or after a change. `before` is null if it did not count then. Corrupt runs have failed. */
 export interface EndedRun {
   readonly before: RunSummary | null;
   readonly after: RunSummary;
@@ -181,7 +181,7 @@ function scoreIn(row: unknown): OverviewRows['scores'][number] {
 
 /** The waits by age: how many began before each of these times, and the first. */
 function waitingIn(database: DatabaseSyncInstance, times: readonly string[]): OverviewRows['waiting'] {
-  const waiting = 'FROM facets INDEXED BY facets_waiting WHERE waiting_since IS NOT NULL';
+  const waiting = 'FROM facets INDEXED BY facets_waiting WHERE waiting_since IS NOT NULL AND is_trial = 0';
   const before = database.prepare(`SELECT count(*) AS runs ${waiting} AND waiting_since < ?`);
   const all: unknown = database.prepare(`SELECT count(*) AS runs, min(waiting_since) AS first ${waiting}`).get();
   return {

@@ -73,19 +73,20 @@ export function viewsStore(database: DatabaseSyncInstance): ViewsStore {
     },
     ...runs,
     corruptRuns: corrupt.corruptRuns,
-    // The facets of a run depend on whether it is corrupt.
+    // The facets and the totals of a run depend on whether it is corrupt.
     saveCorrupt(corruption) {
+      const wasCorrupt = corruptIds.has(corruption.runId);
       corruptIds.add(corruption.runId);
       inTransaction(() => {
         corrupt.saveCorrupt(corruption);
-        refresh(corruption.runId);
+        refresh(corruption.runId, wasCorrupt);
       });
     },
     removeCorrupt(runId) {
-      corruptIds.delete(runId);
+      const wasCorrupt = corruptIds.delete(runId);
       inTransaction(() => {
         corrupt.removeCorrupt(runId);
-        refresh(runId);
+        refresh(runId, wasCorrupt);
       });
     },
     blueprintIds: blueprints.ids,

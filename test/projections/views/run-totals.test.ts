@@ -35,7 +35,6 @@ describe('The totals of ended runs', () => {
     expect(totals().outcomes).to.deep.equal([]);
     write({ ...run, ...ENDED });
     write({ ...run, ...ENDED, seq: 9 });
-    store.saveCorrupt({ runId: 'one', seq: 1, reason: 'spoilt' });
     expect(totals().outcomes).to.deep.equal([{ day: '2026-01-01', outcome: 'completed', runs: 1 }]);
     expect(totals().byModel).to.deep.equal([
       { name: 'oak', calls: 1, unmetered: 0, unpriced: 0, input: 7, output: 0, costUsd: 0.5 },
@@ -51,6 +50,36 @@ describe('The totals of ended runs', () => {
     ]);
     expect(totals().byModel.map(({ calls, input }) => [calls, input])).to.deep.equal([[0, 0]]);
     expect(totals().durations).to.deep.equal([]);
+  });
+
+  it('count a corrupt run as failed, and as before once its record is valid', () => {
+    const run = summaryWith('one', { ...ENDED, usage: usageWith('oak', { inputTokens: 7 }) });
+    write(run);
+    const before = totals();
+    const counted = (): unknown => [
+      totals().outcomes.map(({ outcome, runs }) => [outcome, runs]),
+      totals().byModel.map(({ calls, input }) => [calls, input]),
+      totals().scores.map(({ runs, scored }) => [runs, scored]),
+    ];
+    for (const _ of ['once', 'again']) {
+      store.saveCorrupt({ runId: 'one', seq: 1, reason: 'spoilt' });
+      expect(counted()).to.deep.equal([[['failed', 1]], [[0, 0]], [[1, 0]]]);
+      write({ ...run, status: 'running', completedAt: null });
+      expect(counted()).to.deep.equal([[['failed', 1]], [[0, 0]], [[1, 0]]]);
+    }
+    write(run);
+    store.removeCorrupt('one');
+    expect(totals()).to.deep.equal(before);
+  });
+
+  it('leave out trials that wait for a human', () => {
+    const waiting = { status: 'paused', waitingSince: '2026-01-01T00:00:00.000Z' } as const;
+    write(summaryWith('trial', { ...waiting, isTrial: true }));
+    const of = (): OverviewRows['waiting'] =>
+      store.overview({ days: ['2026-01-01', '2026-01-31'], waitingSince: ['2026-01-02T00:00:00.000Z'] }).waiting;
+    expect(of()).to.deep.equal({ runs: 0, first: null, before: [0] });
+    write(summaryWith('one', { ...waiting, waitingSince: '2026-01-01T00:00:01.000Z' }));
+    expect(of()).to.deep.equal({ runs: 1, first: '2026-01-01T00:00:01.000Z', before: [1] });
   });
 
   it('leave out trials, runs of other days and waits for humans', () => {
