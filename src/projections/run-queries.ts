@@ -7,6 +7,7 @@ import type { EventLog } from '../eventlog/port.js';
 import { lastEvent } from '../eventlog/port.js';
 import { runStream } from '../run/events.js';
 import type { LiveRuns } from '../run/live/live-runs.js';
+import { RunCorrupt } from '../run/errors.js';
 import type { RunState } from '../run/state.js';
 import type { CorruptRuns } from './corrupt-runs.js';
 import { failureOf, isFinished, pauseOf } from '../run/state.js';
@@ -66,6 +67,17 @@ export class RunQueries {
     if (stored !== null && stored.completedAt !== null) return stored;
     const run = await reader.fold(runId);
     return run === null ? null : summaryOf(run);
+  }
+
+  /** One run as the list shows it: a corrupt one as failed. */
+  async listed(runId: string): Promise<RunSummary | null> {
+    try {
+      return await this.find(runId);
+    } catch (error) {
+      if (!(error instanceof RunCorrupt)) throw error;
+      const stored = await readUpToDate(this.#options, () => this.#options.history.stored(runId));
+      return stored && this.#options.corruptRuns.shown(stored);
+    }
   }
 
   /** The full state of one run: from its actor while it runs here, or otherwise folded from its stream. */

@@ -64,7 +64,7 @@ function recordsOf(http: HttpContext, query: RunExportQuery): AsyncIterable<Hist
 
 async function* selected(http: HttpContext, ids: readonly string[]): AsyncGenerator<HistoryRecord> {
   for (const id of new Set(ids)) {
-    const run = isRunId(id) ? await http.queries.find(id) : null;
+    const run = isRunId(id) ? await http.queries.listed(id) : null;
     if (run !== null) yield historyRecord(run);
   }
 }
@@ -123,10 +123,12 @@ function lineOf(cells: readonly Cell[]): string {
   return `${cells.map(cellText).join(',')}\r\n`;
 }
 
+/** The beginning of a text that some spreadsheet executes as a formula: also after blanks, and in full-width characters. */
+const FORMULA = /^(?:[\s\p{C}]*[=+\-@＝＋－＠]|[\t\r\n])/u;
+
 function cellText(cell: Cell): string {
   if (cell === null) return '';
   if (typeof cell !== 'string') return String(cell);
-  // Spreadsheets execute formulas.
-  const text = /^[=+\-@\t\r]/.test(cell) ? `'${cell}` : cell;
+  const text = FORMULA.test(cell) ? `'${cell}` : cell;
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
