@@ -47,6 +47,7 @@ describe('A request that cannot be served', () => {
       },
       queries: {
         find: always,
+        listed: always,
         state: always,
         list: always,
         count: always,

@@ -87,6 +87,7 @@ describe('A client of the rich stream that does not read', () => {
         },
         queries: {
           find,
+          listed: never,
           state,
           list: never,
           count: never,
