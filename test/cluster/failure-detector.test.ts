@@ -107,7 +107,7 @@ describe('The failure detector', () => {
     expect(detector.isSuspect('other')).to.equal(false);
   });
 
-  it('still suspects an instance that owns only webhooks, so that they are taken', () => {
+  it('keeps suspecting an instance that owns only webhooks, so that others claim them', () => {
     detector.remember((instanceId) => instanceId === 'other');
     receive(10_000, 'me', 'other');
     receive(35_000, 'me');

@@ -57,7 +57,7 @@ describe('Requests that a client sends before the answer to an earlier one', () 
     expect(runs.map(({ input_topic: topic }) => topic)).not.to.include('Left');
   });
 
-  it('are at most 100: a client that sends more is disconnected', async () => {
+  it('wait for their turn, 100 at most: the service disconnects a client that sends more', async () => {
     const rest = restClient(service.url);
     const socket = await openSocket(service.url);
     const cut = once(

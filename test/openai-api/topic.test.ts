@@ -42,7 +42,7 @@ describe('The topic of a chat', () => {
     expect(() => topicOf({ role: 'system', content: 'x' }, user('x'.repeat(10_000)))).to.throw('10017 characters');
   });
 
-  it('is refused with what is wrong: a part of type text without a text, or at most 100 characters of a value', () => {
+  it('is refused with an error that names what is wrong and quotes at most 100 characters', () => {
     for (const text of [null, 5, undefined])
       expect(() => topicOf(user([{ type: 'text', text }]))).to.throw('The text of the part should be a string');
     const long = 'x'.repeat(100_000);

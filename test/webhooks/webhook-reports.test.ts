@@ -16,7 +16,7 @@ import { answers, startReceiver } from '../support/webhook-receiver.js';
 const DAY_MS = 24 * 3_600_000;
 const TOKEN = 'token-of-the-receiver';
 
-describe('What operators see of webhooks', () => {
+describe('The metrics and log lines of webhooks', () => {
   let system: JumpingSystem;
   let receiver: Receiver;
   let service: RunningService;
@@ -55,7 +55,7 @@ describe('What operators see of webhooks', () => {
       expect(JSON.stringify([service.faults, service.lines])).not.to.include(hidden);
   };
 
-  it('are the attempts by result, and what waits since when', async () => {
+  it('count attempts by result, and show how many deliveries wait and for how long', async () => {
     await serve();
     receiver.answerBy(answers(500));
     await register();
@@ -76,7 +76,7 @@ describe('What operators see of webhooks', () => {
     expect(valueOf(await metrics(), 'council_webhooks', { state: 'active' })).to.equal(0);
   });
 
-  it('are as many lines of metrics for many webhooks as for none', async () => {
+  it('have no label for each webhook, so that their number does not grow with it', async () => {
     await serve();
     const lines = async (): Promise<readonly string[]> => {
       const text = await (await fetch(`${service.url}/metrics`)).text();
@@ -89,7 +89,7 @@ describe('What operators see of webhooks', () => {
     expect((await lines()).map((line) => line.split(' ')[0])).to.deep.equal(before.map((line) => line.split(' ')[0]));
   });
 
-  it('is a log line that names the webhook whose receiver answered 410', async () => {
+  it('name the webhook whose receiver answered 410', async () => {
     await serve();
     receiver.answerBy(answers(410));
     const webhook = await register();
@@ -98,7 +98,7 @@ describe('What operators see of webhooks', () => {
     expectNamed(logged()[0], webhook);
   });
 
-  it('is a log line that names the delivery that was given up after 3 days, and why', async () => {
+  it('name the delivery that the service abandoned after 3 days, and the reason', async () => {
     await serve();
     receiver.answerBy(answers(500));
     const webhook = await register();
@@ -113,7 +113,7 @@ describe('What operators see of webhooks', () => {
     expect(logged()[0]).to.deep.include({ runId, deliveryId: headers?.['webhook-id'], reason: 'it answered 500' });
   });
 
-  it('is one log line for a webhook whose deliveries cannot begin, however often that is tried', async () => {
+  it('have one line for a webhook whose deliveries cannot begin, however often the service tries', async () => {
     let tries = 0;
     await serve({
       decorate: (log) =>
@@ -139,7 +139,7 @@ describe('What operators see of webhooks', () => {
     expectNamed(logged()[0], webhook);
   });
 
-  it('is one log line, and no repeated request for a minute, if a result cannot be recorded', async () => {
+  it('have one line if a result cannot be recorded, and the receiver gets no repeated request for a minute', async () => {
     let isOdd = true;
     await serve({
       decorate: (log) =>
