@@ -1,7 +1,7 @@
 /** A draft's tree as a document for Word. */
 import { AlignmentType, Document, LevelFormat, convertInchesToTwip } from 'docx';
 import type { DraftNode } from '../console/record/draft-tree.js';
-import { markOf, withCitations } from '../console/record/sources.js';
+import { documentName, markOf, withCitations } from '../console/record/sources.js';
 import type { NumberedList } from './draft-writer.js';
 import { CODE_FONT, DraftWriter, styleName } from './draft-writer.js';
 import type { CitedSource, DocxOptions } from './docx.js';
@@ -37,7 +37,7 @@ function withSources(draft: readonly DraftNode[], sources: readonly CitedSource[
 }
 
 function nameOf({ document, filename, page }: CitedSource): string {
-  return `${filename ?? `Document ${document.slice(0, 8)}`}, page ${page}`;
+  return `${documentName(document, filename)}, page ${page}`;
 }
 
 /** Sizes of fonts are in half points, spaces in twentieths of a point. */

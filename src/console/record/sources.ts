@@ -54,6 +54,11 @@ export function markOf({ document, page }: { readonly document: string; readonly
   return `${document.slice(0, MARK_CHARS).toLowerCase()}:${page}`;
 }
 
+/** The file name of a document, or the first digits of its id if the name is unknown. */
+export function documentName(id: string, filename: string | null | undefined): string {
+  return filename ?? `Document ${id.slice(0, MARK_CHARS)}`;
+}
+
 /** The sources that a draft cites, in the order in which it does. */
 export function citedSources(draft: string, sources: readonly Source[]): readonly Source[] {
   const marks = marksIn(draft);

@@ -57,7 +57,7 @@ export const council = {
 /** For the count in the navigation, the inbox and notifications. */
 export const pendingApprovals = new PendingApprovals(council.approvals, (ms, act) => window.setTimeout(act, ms));
 
-/** Resolves when the service answers: with whether it was away until then. */
+/** Waits until the service answers. Resolves with whether it was away before. */
 export async function untilAnswer(): Promise<boolean> {
   const before = outages;
   const wasAway = isServiceDown.peek();

@@ -8,8 +8,8 @@ import { council } from './council.js';
 export type SessionState =
   | { readonly status: 'asking' }
   /**
-   * The service needs a key. `left`: the actor of the previous session in this tab, or null. `isEnded`: the service ended
-   * that session, the user did not.
+   * The service needs a key. `left`: the actor of the previous session in this tab, or null. `isEnded`: true if the service
+   * ended that session, false if the user signed out.
    */
   | { readonly status: 'locked'; readonly left: string | null; readonly isEnded: boolean }
   /** `isOpen`: the service has no keys. */

@@ -11,13 +11,13 @@ export const markdown = chunk(() => import('../record/markdown.js'));
 export const graphLayout = chunk(() => import('../record/graph-layout.js'));
 
 /**
- * Resolves when the service answers: with whether it was away until then. A shared file sets none, because it contains
- * all modules.
+ * Waits until the service answers. Resolves with whether it was away before. A shared file sets none, because it contains all
+ * modules.
  */
 type UntilAnswer = () => Promise<boolean>;
 let untilAnswer: UntilAnswer = async () => false;
 
-/** Sets how modules that did not load wait for the service. */
+/** Sets how a module that could not load waits for the service. */
 export function waitForService(wait: UntilAnswer): void {
   untilAnswer = wait;
 }
@@ -27,7 +27,7 @@ export interface Chunk<T> {
   load(): void;
 }
 
-/** A module that loads once, when a component first needs it; if the service is away, when it is back. */
+/** A module that loads when a component first needs it, or if the service is away then, when the service is back. */
 export function chunk<T>(load: () => Promise<T>): Chunk<T> {
   const state = signal<Loaded<T>>({ status: 'loading' });
   let isAsked = false;

@@ -2,7 +2,7 @@
 import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import type { Approval, GodModeState, SourceList } from '../../../generated/schemas.js';
 import type { Citation } from '../../record/sources.js';
-import { markOf } from '../../record/sources.js';
+import { documentName, markOf } from '../../record/sources.js';
 import { council } from '../../shell/council.js';
 import { pageUrl } from '../../shell/router.js';
 import { actor, may } from '../../shell/session.js';
@@ -100,13 +100,10 @@ function citationsIn(sources: SourceList): ReadonlyMap<string, Citation> {
   return new Map(
     sources.flatMap(({ document, filename, page, chunks: [chunk = null] }, at) => {
       if (document === null) return [];
-      const title = `Source ${at + 1}: ${filename ?? `Document ${document.slice(0, 8)}`}, page ${page}`;
-      return [
-        [
-          markOf({ document, page }),
-          { number: at + 1, title, href: pageUrl(['documents', document], { page, chunk }) },
-        ] as const,
-      ];
+      const number = at + 1;
+      const title = `Source ${number}: ${documentName(document, filename)}, page ${page}`;
+      const href = pageUrl(['documents', document], { page, chunk });
+      return [[markOf({ document, page }), { number, title, href }] as const];
     }),
   );
 }

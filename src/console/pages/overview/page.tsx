@@ -107,7 +107,7 @@ function Figures({ figures }: { readonly figures: Found }) {
         />
         <UsageTable
           title="Cost by month"
-          note="Whole months, whatever the days above"
+          note="Whole months, not only the days chosen above"
           head="Month"
           rows={figures.months.map(({ month, usage }) => [month, usage])}
         />

@@ -1,12 +1,12 @@
 /** One attempt of a step: its end and its tool calls. */
 import { attemptFailureText, nextActionText } from '../../../run/failure-texts.js';
+import { documentName } from '../../record/sources.js';
 import { lengthText } from '../../record/durations.js';
 import { argumentsText } from '../../record/event-text.js';
 import { inPageWords } from '../../record/page-words.js';
 import type { Attempt } from '../../record/run-history.js';
 import { pageUrl } from '../../shell/router.js';
 import { Button } from '../../ui/controls.js';
-import { documentText } from './sources.js';
 import type { RunStore } from './store.js';
 
 interface AttemptProps {
@@ -106,7 +106,7 @@ function Hit({ store, hit }: { readonly store: RunStore; readonly hit: Call['hit
       <>{hit.title}</>
     );
   }
-  const name = documentText(hit.document, store.documentNames.value);
+  const name = documentName(hit.document, store.documentNames.value.get(hit.document));
   const text = `${name}, page ${hit.page}, chunk ${hit.chunk + 1}`;
   if (!store.source.isLive) return <>{text}</>;
   return <a href={pageUrl(['documents', hit.document], { page: hit.page, chunk: hit.chunk })}>{text}</a>;

@@ -58,23 +58,22 @@ type Listed = ListedRuns & { readonly signal: AbortSignal };
 async function sidesOf(run: Started, list: Listed): Promise<Sides> {
   const { sort = '-created_at' } = list;
   if (sort !== 'created_at' && sort !== '-created_at') return await sidesInOrder(run, list);
-  const newest = list.sort !== 'created_at';
   const [newer, older] = await Promise.all([
     firstPage({ ...list, from: run.created_at ?? undefined, sort: 'created_at' }),
     firstPage({ ...list, to: run.created_at ?? undefined, sort: '-created_at' }),
   ]);
   const all = [...newer, ...older];
-  const isFirst = (one: Started, other: Started): boolean => comesFirst(one, other, newest);
+  const isFirst = (one: Started, other: Started): boolean => comesFirst(one, other, sort);
   const before = all.filter((each) => isFirst(each, run)).sort((a, b) => (isFirst(a, b) ? 1 : -1));
   const after = all.filter((each) => isFirst(run, each)).sort((a, b) => (isFirst(a, b) ? -1 : 1));
   return [before[0] ?? null, after[0] ?? null];
 }
 
-/** Whether a run comes before another one in the order of the service: ties are sorted by id. */
-function comesFirst(one: Started, other: Started, newest: boolean): boolean {
+/** Whether a run comes before another one in an order by time. The service sorts runs of the same time by id. */
+function comesFirst(one: Started, other: Started, sort: 'created_at' | '-created_at'): boolean {
   const [a, b] = [one.created_at ?? '', other.created_at ?? ''];
   if (a === b) return one.id < other.id;
-  return newest ? a > b : a < b;
+  return sort === 'created_at' ? a < b : a > b;
 }
 
 async function firstPage(list: Listed): Promise<readonly HistoryRecord[]> {

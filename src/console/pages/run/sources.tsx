@@ -2,7 +2,7 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useMemo } from 'preact/hooks';
 import type { Citation, Source } from '../../record/sources.js';
-import { citedSources, hasUnknownMark, keyOf, markOf, sourcesAt } from '../../record/sources.js';
+import { citedSources, documentName, hasUnknownMark, keyOf, markOf, sourcesAt } from '../../record/sources.js';
 import { pageUrl } from '../../shell/router.js';
 import { Citations } from '../../ui/prose.js';
 import type { RunStore } from './store.js';
@@ -29,12 +29,7 @@ export function SourceItem({ store, source }: SourceProps) {
 /** A source in words: `Bathing and health.pdf, page 2`. @param names the file names of documents by id */
 function sourceText(source: Source, names: ReadonlyMap<string, string>): string {
   if (source.kind === 'web') return source.title.trim() === '' ? source.url : source.title;
-  return `${documentText(source.document, names)}, page ${source.page}`;
-}
-
-/** The file name of a document, or that it is unknown. */
-export function documentText(id: string, names: ReadonlyMap<string, string>): string {
-  return names.get(id) ?? `Document ${id.slice(0, 8)}`;
+  return `${documentName(source.document, names.get(source.document))}, page ${source.page}`;
 }
 
 function hrefOf(store: RunStore, source: Source): string | null {
@@ -70,7 +65,7 @@ interface CitedProps {
   readonly children: ComponentChildren;
 }
 
-/** Shows texts that cite the sources of runs as the reader of the draft sees them. */
+/** Shows the marks in texts as numbers: first those that the draft cites, in its order. */
 export function Cited({ stores, draft, sources, children }: CitedProps) {
   const names = stores.map((store) => store.documentNames.value);
   const citations = useMemo(() => {

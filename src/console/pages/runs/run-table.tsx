@@ -220,7 +220,7 @@ function Duration({ run }: { readonly run: RunRow }) {
   return isOver(run) || createdAt === null ? <>–</> : <Since at={createdAt} />;
 }
 
-/** The time it waits. On a phone also why it failed: its topic takes two lines there. */
+/** How long a run waits. On a phone also why it failed, because the topic takes two lines there. */
 function Note({ run }: { readonly run: RunRow }) {
   if (run.waitingSince === null) return <Reason run={run} look="note" />;
   return (
