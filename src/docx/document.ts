@@ -8,7 +8,7 @@ import type { CitedSource, DocxOptions } from './docx.js';
 import { xmlText } from './xml-text.js';
 
 /** @param draft from `draft-tree.ts` */
-export function documentOf(draft: readonly DraftNode[], { title, sources = [] }: DocxOptions): Document {
+export function documentOf(draft: readonly DraftNode[], { title, sources }: DocxOptions): Document {
   const tree = withSources(draft, sources);
   const writer = new DraftWriter(tree);
   const children = writer.blocks(tree);

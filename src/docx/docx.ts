@@ -4,8 +4,8 @@ import { Worker } from 'node:worker_threads';
 export interface DocxOptions {
   /** Title in the properties of the file. */
   readonly title: string;
-  /** The pages that the draft cites, in its order. Default: none, so that their marks stay. */
-  readonly sources?: readonly CitedSource[];
+  /** The pages that the draft cites, in its order. The marks of others stay. */
+  readonly sources: readonly CitedSource[];
 }
 
 export interface CitedSource {

@@ -1,4 +1,5 @@
 /** `council draft`: writes the draft of a run as a file. */
+import type { CitedSource } from '../../docx/docx.js';
 import { CouncilError } from '../../errors.js';
 import { nodeSystem } from '../../system/system.js';
 import { writeAtomically } from '../records/files.js';
@@ -25,10 +26,11 @@ export function draft(words: readonly string[], here: CommandProcess): Promise<n
     if (format === 'docx' && out === undefined && deps.isTerminal) {
       throw new UsageFault('A .docx file cannot be shown on a terminal: add --out FILE');
     }
+    const sources = (): Promise<readonly CitedSource[]> => deps.reading((records) => records.sources(runId));
     const run = await deps.reading((records) => records.state(runId, null));
     const text = run.final_draft ?? run.current_draft;
     if (text === null) throw new DraftMissing({ runId });
-    const file = format === 'md' ? Buffer.from(text) : await docx(text, run.input_topic);
+    const file = format === 'md' ? Buffer.from(text) : await docx(text, run.input_topic, await sources());
     if (out !== undefined) await writeAtomically(out, once(file), { uuid: nodeSystem().uuid, signal: here.signal });
     else await deps.print(deps.isTerminal ? `${printable(text)}\n` : file);
     return EXIT.done;
@@ -43,9 +45,9 @@ class DraftMissing extends CouncilError<{ readonly runId: string }> {
   }
 }
 
-async function docx(text: string, title: string): Promise<Buffer> {
+async function docx(text: string, title: string, sources: readonly CitedSource[]): Promise<Buffer> {
   const { docxOf } = await import('../../docx/docx.js');
-  return await docxOf(text, { title });
+  return await docxOf(text, { title, sources });
 }
 
 async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {

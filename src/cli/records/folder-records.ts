@@ -1,5 +1,6 @@
 /** The records in the data directory of a stopped service. Reads without a lock and writes nothing there. */
 import { exportLine } from '../../audit/export.js';
+import type { FoldEvents } from '../../audit/parents.js';
 import { RunCorrupt, RunUnknown } from '../../run/errors.js';
 import { foldedRun } from '../../api/serializers/runs.js';
 import type { ExportedEvent } from '../../eventsourcing/hash-chain.js';
@@ -30,6 +31,7 @@ export function folderRecords(folder: string, { sha256 }: Pick<System, 'sha256'>
     }
     if (!isKnown) throw new RunUnknown({ runId });
   }
+  const folded: FoldEvents = (id, fold, max) => fold(readChecked(log, id, { sha256, max }));
   return {
     export: (runId) => inChunks(checkedUnchanged(log, events(runId))),
     list: (started) => checkedUnchanged(log, runsStarted(log, started)),
@@ -42,11 +44,15 @@ export function folderRecords(folder: string, { sha256 }: Pick<System, 'sha256'>
     },
     async deliberation(runId) {
       const { deliberationOf } = await import('../../audit/deliberation.js');
-      const found = await readUnchanged(log, () =>
-        deliberationOf(runId, (id, fold, max) => fold(readChecked(log, id, { sha256, max }))),
-      );
+      const found = await readUnchanged(log, () => deliberationOf(runId, folded));
       if (found === null) throw new RunUnknown({ runId });
       return found;
+    },
+    async sources(runId) {
+      const { citedPagesOf } = await import('../../audit/sources.js');
+      const found = await readUnchanged(log, () => citedPagesOf(runId, folded));
+      if (found === null) throw new RunUnknown({ runId });
+      return found.flatMap(({ document, page }) => (document === null ? [] : [{ document, page, filename: null }]));
     },
     async verify(runId, head) {
       // Only this command replays.

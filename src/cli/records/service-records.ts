@@ -72,6 +72,10 @@ export function serviceRecords(url: string, options: ServiceRecordsOptions): Ser
       }
     },
     deliberation: (runId) => ofRun(runId, (run) => run.deliberation({ signal })),
+    async sources(runId) {
+      const found = await ofRun(runId, (run) => run.sources({ signal }));
+      return found.flatMap(({ document, page, filename }) => (document === null ? [] : [{ document, page, filename }]));
+    },
     async verify(runId, head) {
       const found = await ofRun(runId, (run) => run.verify({ signal }));
       const { events, head_hash: headHash, first_difference: firstDifference } = found;
