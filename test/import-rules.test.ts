@@ -90,7 +90,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   // Of the console only how it reads drafts.
   docx: {
     ...ADAPTER,
-    ours: ['console/record/draft-tree', 'console/record/markdown'],
+    ours: ['console/record/draft-tree', 'console/record/markdown', 'console/record/sources'],
     npm: ['docx'],
   },
   pdf: { ...ADAPTER, ours: ['errors', 'system'], npm: ['pdf2json', 'pdfjs-dist'] },
@@ -171,7 +171,7 @@ const RULES: Readonly<Record<string, Rule>> = {
       'audit',
       'api',
     ],
-    types: [...ADAPTER.types, 'eventsourcing'],
+    types: [...ADAPTER.types, 'eventsourcing', 'docx'],
     npm: ['koa', '@koa/router', 'formidable', 'ajv'],
   },
   // It subscribes to the objects of other folders and calls none of their code.
