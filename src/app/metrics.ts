@@ -20,11 +20,9 @@ export function metricsWith(context: Context, edges: Edges): () => Promise<Metri
   });
 }
 
-async function unfinishedRuns(queries: Pick<RunQueries, 'count' | 'list'>): Promise<UnfinishedRuns> {
-  const [pending, running, paused, [longest]] = await Promise.all([
-    queries.count({ status: 'pending' }),
-    queries.count({ status: 'running' }),
-    queries.count({ status: 'paused' }),
+async function unfinishedRuns(queries: Pick<RunQueries, 'counts' | 'list'>): Promise<UnfinishedRuns> {
+  const [{ pending, running, paused }, [longest]] = await Promise.all([
+    queries.counts({}),
     queries.list({ limit: 1, offset: 0, filter: { status: 'paused' }, sort: 'waiting' }),
   ]);
   return { pending, running, paused, pausedSince: longest?.waitingSince ?? null };

@@ -73,7 +73,7 @@ export interface HttpDeps extends SourceRules, AuthenticationRules {
   >;
   readonly queries: Pick<
     RunQueries,
-    'find' | 'listed' | 'state' | 'list' | 'count' | 'overview' | 'record' | 'folded' | 'forkPoint'
+    'find' | 'listed' | 'state' | 'list' | 'count' | 'counts' | 'overview' | 'record' | 'folded' | 'forkPoint'
   >;
   readonly feed: Pick<RunFeed, 'follow'>;
   /** The events of all runs. */

@@ -12,7 +12,7 @@ import { ViewsFull, ViewsLost } from './errors.js';
 import type { BlueprintRow } from './views/blueprint-row.js';
 import type { DocumentRow } from './views/document-table.js';
 import type { OverviewQuery, OverviewRows } from './overview.js';
-import type { RunFilter, RunListQuery } from './run-list.js';
+import type { RunCounts, RunFilter, RunListQuery } from './run-list.js';
 import type { Page, RunSummary } from './run-summary.js';
 import type { KeyedRun } from './views/run-table.js';
 import { UnwrittenRows } from './unwritten-rows.js';
@@ -112,6 +112,11 @@ export class History {
   /** Number of runs that pass a filter. */
   async count(filter: RunFilter): Promise<number> {
     return await this.#query((views) => views.count(filter));
+  }
+
+  /** Numbers of runs that pass a filter, of one moment. */
+  async counts(filter: RunFilter): Promise<RunCounts> {
+    return await this.#query((views) => views.counts(filter));
   }
 
   /** Counts of ended and waiting runs. */

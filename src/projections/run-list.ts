@@ -29,6 +29,9 @@ export interface RunFilter {
   readonly q?: string | undefined;
 }
 
+/** Numbers of runs: of unfinished ones by status, of ended ones by outcome. */
+export type RunCounts = Readonly<Record<Exclude<RunStatus, 'completed' | 'failed'> | Outcome, number>>;
+
 /** Runs without a value come last in both directions. `waiting` lists paused runs first, the longest wait first. */
 export const RUN_SORTS = [
   ...(['-created_at', 'created_at', '-score', 'score', '-cost', 'cost'] as const),

@@ -16,7 +16,7 @@ import type { History } from './run-history.js';
 import type { Projector } from './projector.js';
 import type { RunReader } from './run-reader.js';
 import type { OverviewQuery, OverviewRows } from './overview.js';
-import type { RunFilter, RunListQuery } from './run-list.js';
+import type { RunCounts, RunFilter, RunListQuery } from './run-list.js';
 import type { RunSummary } from './run-summary.js';
 import { summaryOf } from './run-summary.js';
 import { readUpToDate } from './read-up-to-date.js';
@@ -123,6 +123,11 @@ export class RunQueries {
   /** Number of runs in the history, with everything recorded before the call. */
   async count(filter: RunFilter): Promise<number> {
     return await readUpToDate(this.#options, () => this.#options.history.count(filter));
+  }
+
+  /** Numbers of runs by status and outcome, of one moment: each run counts once, also while it changes. */
+  async counts(filter: RunFilter): Promise<RunCounts> {
+    return await readUpToDate(this.#options, () => this.#options.history.counts(filter));
   }
 
   /** Counts of ended and waiting runs, with everything recorded before the call. */

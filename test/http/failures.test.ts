@@ -51,6 +51,7 @@ describe('A request that cannot be served', () => {
         state: always,
         list: always,
         count: always,
+        counts: always,
         overview: always,
         record: always,
         folded: always,

@@ -91,6 +91,7 @@ describe('A client of the rich stream that does not read', () => {
           state,
           list: never,
           count: never,
+          counts: never,
           overview: never,
           record: never,
           folded: never,

@@ -68,6 +68,7 @@ export function openStoredViews(
     find: (runId) => ask(() => views.runs.get(runId) ?? null),
     list: ({ limit, offset }) => ask(() => [...all()].sort(newest).slice(offset, offset + limit)),
     count: () => ask(() => views.runs.size),
+    counts: () => ask(() => expect.fail('The simulation asks for no numbers')),
     overview: () => ask(() => expect.fail('The simulation asks for no overview')),
     unfinished: () =>
       ask(() =>

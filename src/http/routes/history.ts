@@ -71,20 +71,8 @@ function countsRoute(http: HttpContext): Route {
     query,
     success: { status: 200, description: 'The numbers', schema: 'run-counts.json' },
     async handle(ctx) {
-      const filter = filterIn(query.read(ctx));
-      const count = async (part: Pick<RunFilter, 'status' | 'outcome'>): Promise<number> =>
-        http.queries.count({ ...filter, ...part });
-      const counting = Promise.all([
-        count({ status: 'pending' }),
-        count({ status: 'running' }),
-        count({ status: 'paused' }),
-        count({ outcome: 'completed' }),
-        count({ outcome: 'failed' }),
-        count({ outcome: 'rejected' }),
-        count({ outcome: 'cancelled' }),
-      ]);
-      const [pending, running, paused, ...ended] = await http.withinDeadline(counting);
-      const [completed, unsuccessful, rejected, cancelled] = ended;
+      const counted = await http.withinDeadline(http.queries.counts(filterIn(query.read(ctx))));
+      const { pending, running, paused, completed, failed: unsuccessful, rejected, cancelled } = counted;
       const failed = unsuccessful + rejected + cancelled;
       const outcomes = { completed, failed: unsuccessful, rejected, cancelled };
       const all = pending + running + paused + completed + failed;

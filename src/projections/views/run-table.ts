@@ -3,7 +3,7 @@ import type { DatabaseSyncInstance } from '@photostructure/sqlite';
 import type { DuePause } from '../../run/live/deadlines.js';
 import type { UnfinishedRun } from '../../run/state.js';
 import { facetTable } from './run-facets.js';
-import type { RunFilter, RunListQuery } from '../run-list.js';
+import type { RunCounts, RunFilter, RunListQuery } from '../run-list.js';
 import { RunSearch } from './run-search.js';
 import type { EndedRun, TotalsTable } from './run-totals.js';
 import { totalsTable } from './run-totals.js';
@@ -46,6 +46,7 @@ export interface RunTable extends Pick<TotalsTable, 'overview'> {
   /** @throws {RowUnreadable} */
   list(query: RunListQuery): readonly RunSummary[];
   count(filter: RunFilter): number;
+  counts(filter: RunFilter): RunCounts;
   unfinished(): readonly UnfinishedRun[];
   /** Paused runs after a key, in the order of keys, at most 1,000. */
   paused(after: number): readonly KeyedRun[];
@@ -96,8 +97,22 @@ export function runTable(database: DatabaseSyncInstance, isCorrupt: (id: string)
     },
     list: (query) => search.keys(query).map((key) => storedRun(byKey.get(key))),
     count: (filter) => search.count(filter),
+    counts: (filter) => countsIn(search, filter),
     overview: (query) => totals.overview(query),
     ...unfinishedQueries(database),
+  };
+}
+
+function countsIn(search: RunSearch, filter: RunFilter): RunCounts {
+  const count = (part: RunFilter): number => search.count({ ...filter, ...part });
+  return {
+    pending: count({ status: 'pending' }),
+    running: count({ status: 'running' }),
+    paused: count({ status: 'paused' }),
+    completed: count({ outcome: 'completed' }),
+    failed: count({ outcome: 'failed' }),
+    rejected: count({ outcome: 'rejected' }),
+    cancelled: count({ outcome: 'cancelled' }),
   };
 }
 

@@ -82,6 +82,7 @@ export async function openViews(options: ViewsOptions, deps: ViewsDeps): Promise
     find: (runId) => views.ask((thread) => thread.call('find', runId)),
     list: (query) => views.ask((thread) => thread.call('list', query)),
     count: (filter) => views.ask((thread) => thread.call('count', filter)),
+    counts: (filter) => views.ask((thread) => thread.call('counts', filter)),
     overview: (query) => views.ask((thread) => thread.call('overview', query)),
     unfinished: () => views.ask((thread) => thread.call('unfinished')),
     paused: (after) => views.ask((thread) => thread.call('paused', after)),

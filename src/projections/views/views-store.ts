@@ -26,7 +26,7 @@ export interface ViewsRows {
 /** Every function throws what SQLite throws, and RowUnreadable. */
 export interface ViewsTables extends Pick<
   RunTable,
-  'find' | 'list' | 'count' | 'overview' | 'unfinished' | 'paused' | 'deadlines'
+  'find' | 'list' | 'count' | 'counts' | 'overview' | 'unfinished' | 'paused' | 'deadlines'
 > {
   /** @throws {ViewsFull} the rows are shown until the next write and are not stored */
   write(rows: ViewsRows, checkpoint: string | null): void;
