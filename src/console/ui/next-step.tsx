@@ -9,7 +9,7 @@ import type { Fact } from './controls.js';
 import { Facts } from './controls.js';
 import { PromptFold, toolsText } from './member-setup.js';
 
-/** Folded on a phone, where it would stand between the user and the draft. */
+/** Folded but for its cost on a phone, where it would stand between the user and the draft. */
 export function NextStep({ next }: { readonly next: NextCalls }) {
   const { nodes } = next;
   if (nodes.length === 0) return null;
@@ -23,14 +23,9 @@ export function NextStep({ next }: { readonly next: NextCalls }) {
         {nodes.map((node) => (
           <NextMember key={node.node} node={node} isNamed={nodes.length > 1} />
         ))}
-        <Facts
-          look="next-costs small"
-          facts={[
-            ['This step', worstText(next.reserved)],
-            ['Spent so far', spentText(next.usage)],
-          ]}
-        />
+        <Facts look="next-costs small" facts={[['Spent so far', spentText(next.usage)]]} />
       </WideOpen>
+      <Facts look="next-costs small" facts={[['This step', worstText(next.reserved)]]} />
     </section>
   );
 }
