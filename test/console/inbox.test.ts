@@ -134,6 +134,32 @@ describeInBrowser('The inbox', (browser) => {
     expect(await cardOf(page, 'Waits longer').getByLabel('Comment').count()).to.equal(0);
   });
 
+  it('says that the run in the URL does not wait, before the user decides another one', async () => {
+    await paused(god, 'Waits longer');
+    const decided = await paused(god, 'Named');
+    await god.rest.post(approvePath(decided), { action: 'reject' });
+    const page = await openAs('ann', `?run=${decided}`);
+    await cardOf(page, 'Waits longer').getByLabel('Comment').waitFor();
+    const notice = page.getByText('The run of this link does not wait for you');
+    await notice.waitFor();
+    expect(await notice.getByRole('link', { name: 'Open it' }).getAttribute('href')).to.equal(
+      `/console/runs/${decided}`,
+    );
+    await button(page, 'Reject').click();
+    await page.getByRole('heading', { name: 'Nothing waits for you' }).waitFor();
+    expect(await notice.count()).to.equal(0);
+  });
+
+  it('marks the runs on which the user has voted', async () => {
+    await paused(god, 'Two must agree', { ...PAIR, approvals: { quorum: 2 } });
+    await paused(god, 'Another');
+    const page = await openAs('ann');
+    await rowOf(page, 'Two must agree').getByText('of 2 votes').waitFor();
+    expect(await page.getByText('you voted').count()).to.equal(0);
+    await button(cardOf(page, 'Two must agree'), 'Approve').click();
+    await rowOf(page, 'Two must agree').getByText('1 of 2 votes, you voted').waitFor();
+  });
+
   it("has no control with the word Approve before the card's own, whatever the topics say", async () => {
     await paused(god, 'Approve the plan');
     await paused(god, 'Do not Approve it');

@@ -4,7 +4,7 @@ import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import { countOf } from '../../record/counts.js';
 import { pendingApprovals } from '../../shell/council.js';
 import { areNotificationsOn, switchNotifications, whoseShown } from '../../shell/notifications.js';
-import { query, setQuery } from '../../shell/router.js';
+import { pageUrl, query, setQuery } from '../../shell/router.js';
 import { may, session } from '../../shell/session.js';
 import { changeSettings, settings } from '../../shell/settings.js';
 import { toast } from '../../shell/toasts.js';
@@ -54,10 +54,21 @@ export function InboxPage() {
         </div>
         <Controls onHelp={showHelp} />
       </div>
+      <Absent run={store.absent.value} />
       <Cards store={store} />
       <EditDialog editing={store.editing} />
       {isHelpOpen.value && <Help onClose={() => (isHelpOpen.value = false)} />}
     </main>
+  );
+}
+
+/** @param run the run of a link that does not wait, so that the user does not take another one for it */
+function Absent({ run }: { readonly run: string | null }) {
+  if (run === null) return null;
+  return (
+    <p class="notice wait" role="status">
+      The run of this link does not wait for you. <a href={pageUrl(['runs', run])}>Open it</a>
+    </p>
   );
 }
 

@@ -61,6 +61,8 @@ export class InboxStore {
   /** Pauses that the user has decided on this page. */
   readonly #sent = new Map<string, Approval>();
   #place = 0;
+  /** Whether the card that the URL names, which may arrive after others, was there. */
+  readonly #hasArrived = signal(false);
   /** The pause to edit when its content is loaded, and the content that was loaded last. */
   #keyToEdit: string | null = null;
   #loaded: { readonly key: string; readonly content: PauseContent } | null = null;
@@ -99,6 +101,12 @@ export class InboxStore {
     return looked ?? cards[Math.min(this.#place, cards.length - 1)] ?? null;
   });
 
+  /** The run that the URL names although it does not wait, or null. */
+  readonly absent = computed<string | null>(() => {
+    const { waiting, view } = this.#deps;
+    return waiting.isKnown && !this.#hasArrived.value ? view.value.run : null;
+  });
+
   constructor(deps: InboxDeps) {
     this.#deps = deps;
     this.editing = new Editing({
@@ -113,19 +121,21 @@ export class InboxStore {
   /** Follows the pauses. @returns stops following */
   start(): () => void {
     let last: Card | null = null;
-    // The card that the URL names may arrive after others.
-    let hasArrived = false;
+    const arrive = (isThere: boolean): boolean => (this.#hasArrived.value = isThere || this.#hasArrived.peek());
     return effect(() => {
       const [before, card] = [last, this.current.value];
       last = card;
-      if (card !== null) {
+      const isClosed = before !== null && before.key !== card?.key;
+      const isOver = isClosed && this.#deps.waiting.isKnown;
+      if (card === null) arrive(isOver);
+      else {
         this.#place = this.cards.value.indexOf(card);
         const view = this.#deps.view.peek();
         const isNamed = isSelected(card.pause, view);
-        hasArrived ||= isNamed || view.run === null;
+        const hasArrived = arrive(isOver || isNamed || view.run === null);
         if (isNamed ? view.at === null : hasArrived) this.#deps.onSelect(card.pause);
       }
-      if (before !== null && before.key !== card?.key) this.#onClosed(before);
+      if (isClosed) this.#onClosed(before);
     });
   }
 

@@ -1,6 +1,9 @@
 /** The runs that wait, longest wait first: selects the run to decide. */
 import { useSignal } from '@preact/signals';
 import { useLayoutEffect, useRef } from 'preact/hooks';
+import type { Approval } from '../../../generated/schemas.js';
+import { countOf } from '../../record/counts.js';
+import { actor } from '../../shell/session.js';
 import { Button } from '../../ui/controls.js';
 import { Since } from '../../ui/time.js';
 import type { Card, InboxStore } from './store.js';
@@ -66,7 +69,13 @@ function Row({ card: { pause, late }, isCurrent, onSelect }: RowProps) {
         {pause.blueprint.name ?? 'Built-in council'} ·{' '}
         {late === null ? <Since at={pause.waiting_since} /> : <b class="soon">too late</b>}
         {isForBudget(pause) && ' · budget reached'}
+        {pause.quorum > 1 && ` · ${votesText(pause)}`}
       </span>
     </button>
   );
+}
+
+function votesText({ quorum, votes }: Approval): string {
+  const isMine = votes.some((vote) => vote.actor === actor.value);
+  return `${votes.length} of ${countOf(quorum, 'vote')}${isMine ? ', you voted' : ''}`;
 }
