@@ -70,15 +70,22 @@ function utf8(bytes: string): string {
 /** Characters of file names that some file system refuses, or that end a line or change the direction of a text. */
 const UNSAFE_IN_NAMES = /[\p{C}\p{Zl}\p{Zp}/\\:*?"<>|]+/gu;
 const MAX_NAME_CHARS = 80;
-/** Names of devices on Windows. */
-const DEVICES = /^(con|prn|aux|nul|com\d|lpt\d)$/i;
+/** File systems take 255, with the ending. */
+const MAX_NAME_BYTES = 240;
+/** Names of devices on Windows, with any ending. */
+const DEVICES = /^(con|prn|aux|nul|com\d|lpt\d)(\.|$)/i;
 
 /** The name of a file, without ending, for a text: its first line without unsafe characters, or `draft`. */
 export function fileNameOf(text: string): string {
   const [line = ''] = text.trim().split(/[\r\n]/);
   const safe = line.replace(UNSAFE_IN_NAMES, ' ').replace(/\s+/gu, ' ');
   const short = [...safe].slice(0, MAX_NAME_CHARS).join('');
-  const name = short.replace(/^[.\s]+|[.\s]+$/gu, '');
+  const bytes = Buffer.from(short).subarray(0, MAX_NAME_BYTES);
+  // Without half a character at the end.
+  const name = new TextDecoder()
+    .decode(bytes)
+    .replace(/\ufffd+$/, '')
+    .replace(/^[.\s]+|[.\s]+$/gu, '');
   return name === '' || DEVICES.test(name) ? `draft ${name}`.trim() : name;
 }
 

@@ -67,6 +67,23 @@ describe('GET /api/runs/{run_id}/draft', () => {
     expect((await rest.get(`/api/runs/${runId}/draft`)).text).to.equal(draft);
   });
 
+  it('names the file so that every file system takes the name', async () => {
+    const names = new Map([
+      ['😀'.repeat(100), '😀'.repeat(60)],
+      ['猫'.repeat(100), '猫'.repeat(80)],
+      ['CON.txt', 'draft CON.txt'],
+      ['con', 'draft con'],
+      ['Console', 'Console'],
+    ]);
+    for (const [topic, name] of names) {
+      const runId = await rest.start(topic);
+      await rest.until(runId, isOver);
+      const { headers } = await rest.get(`/api/runs/${runId}/draft`);
+      const [, encoded = ''] = /filename\*=UTF-8''(.*)$/.exec(headers.get('Content-Disposition') ?? '') ?? [];
+      expect(decodeURIComponent(encoded)).to.equal(`${name}.md`);
+    }
+  });
+
   it('answers 404 for an unknown run and 422 for an unknown format', async () => {
     rest.problem(await rest.get(`/api/runs/${NO_RUN}/draft`), 404);
     rest.problem(await rest.get(`/api/runs/${NO_RUN}/draft?format=pdf`), 422);
