@@ -120,7 +120,7 @@ describe('The list of runs with trials, the built-in council and runs of a saved
     rest.problem(await rest.get('/api/runs/export?format=xml'), 422);
   });
 
-  it('estimates the next run of a council from its completed runs', async () => {
+  it('estimates the next run of a council from its completed runs, forks apart', async () => {
     const { usage, duration_ms: duration } = await council.run(ids.saved).record();
     const estimate = rest.read(await rest.get('/api/estimate?blueprint_id=pair'), 200, 'estimate.json');
     const tokens = (usage?.input_tokens ?? 0) + (usage?.output_tokens ?? 0);
@@ -131,6 +131,10 @@ describe('The list of runs with trials, the built-in council and runs of a saved
       tokens: { median: tokens, p95: tokens },
       duration_ms: { median: duration, p95: duration },
     });
+    const fork = await council.run(ids.saved).fork({ at: 3 });
+    await rest.until(fork.id, isOver);
+    // A fork makes only the rest of the calls.
+    expect(rest.read(await rest.get('/api/estimate?blueprint_id=pair'), 200, 'estimate.json')).to.deep.equal(estimate);
     expect(await council.runs.estimate()).to.include({ blueprint_id: null, runs: 1 });
     const none = { median: null, p95: null };
     expect(await council.runs.estimate({ blueprint: 'nobody' })).to.deep.include({ runs: 0, tokens: none });

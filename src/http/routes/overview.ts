@@ -173,7 +173,9 @@ function estimateRoute(http: HttpContext): Route {
       const council = blueprintId === undefined ? { isBuiltIn: true as const } : { blueprintId };
       const filter = { ...council, status: 'completed' as const };
       const runs = await http.withinDeadline(http.queries.list({ filter, limit: ESTIMATED_RUNS, offset: 0 }));
-      return { status: 200, body: estimateOf(blueprintId ?? null, runs) };
+      // A fork has used less than a whole run.
+      const unforked = runs.filter(({ parent }) => parent === null);
+      return { status: 200, body: estimateOf(blueprintId ?? null, unforked) };
     },
   };
 }
