@@ -171,7 +171,7 @@ const RULES: Readonly<Record<string, Rule>> = {
       'audit',
       'api',
     ],
-    types: [...ADAPTER.types, 'eventsourcing', 'docx'],
+    types: [...ADAPTER.types, 'eventsourcing'],
     npm: ['koa', '@koa/router', 'formidable', 'ajv'],
   },
   // It subscribes to the objects of other folders and calls none of their code.

@@ -4,7 +4,8 @@ import type { DraftNode } from '../console/record/draft-tree.js';
 import { documentName, markOf, withCitations } from '../console/record/sources.js';
 import type { NumberedList } from './draft-writer.js';
 import { CODE_FONT, DraftWriter, styleName } from './draft-writer.js';
-import type { CitedSource, DocxOptions } from './docx.js';
+import type { DraftSource } from '../generated/schemas.js';
+import type { DocxOptions } from './docx.js';
 import { xmlText } from './xml-text.js';
 
 /** @param draft from `draft-tree.ts` */
@@ -22,22 +23,22 @@ export function documentOf(draft: readonly DraftNode[], { title, sources }: Docx
   });
 }
 
-/** A draft with numbers for the marks of its sources, and the list of these. */
-function withSources(draft: readonly DraftNode[], sources: readonly CitedSource[]): readonly DraftNode[] {
-  if (sources.length === 0) return draft;
+/** A draft with a number for each mark of a known source, and with a list of these sources at its end. */
+function withSources(draft: readonly DraftNode[], sources: readonly DraftSource[]): readonly DraftNode[] {
+  const cited = sources.flatMap(({ document, filename, page }) => {
+    if (document === null) return [];
+    return [{ mark: markOf({ document, page }), name: `${documentName(document, filename)}, page ${page}` }];
+  });
+  if (cited.length === 0) return draft;
   const citations = new Map(
-    sources.map((source, at) => [markOf(source), { number: at + 1, title: nameOf(source), href: null }] as const),
+    cited.map(({ mark, name }, at) => [mark, { number: at + 1, title: name, href: null }] as const),
   );
-  const items = sources.map((source): DraftNode => ({ tag: 'li', children: [nameOf(source)] }));
+  const items = cited.map(({ name }): DraftNode => ({ tag: 'li', children: [name] }));
   const list: readonly DraftNode[] = [
     { tag: 'h4', children: ['Sources'] },
     { tag: 'ol', children: items },
   ];
   return [...withCitations(draft, citations), ...list];
-}
-
-function nameOf({ document, filename, page }: CitedSource): string {
-  return `${documentName(document, filename)}, page ${page}`;
 }
 
 /** Sizes of fonts are in half points, spaces in twentieths of a point. */

@@ -1,19 +1,12 @@
 /** Converts drafts from Markdown to files for Word. */
 import { Worker } from 'node:worker_threads';
+import type { DraftSource } from '../generated/schemas.js';
 
 export interface DocxOptions {
   /** Title in the properties of the file. */
   readonly title: string;
-  /** The pages that the draft cites, in its order. The marks of others stay. */
-  readonly sources: readonly CitedSource[];
-}
-
-export interface CitedSource {
-  /** Id of the document. */
-  readonly document: string;
-  readonly page: number;
-  /** The file name of the document, or null if it is unknown. */
-  readonly filename: string | null;
+  /** The pages that the draft cites, in its order. The marks of others, and of pages without a document, stay. */
+  readonly sources: readonly DraftSource[];
 }
 
 /** The task of the thread. */

@@ -14,6 +14,7 @@ import { RunUnknown } from '../run/errors.js';
 import type {
   AboutLog,
   DeliberationRecord,
+  DraftSource,
   Genealogy,
   ModelCalls,
   PriceList,
@@ -27,7 +28,6 @@ import type { TicketStore } from '../keys/tickets.js';
 import type { DocumentCheck } from '../documents/verify.js';
 import type { DocumentRecord } from '../documents/events.js';
 import type { Ingested, UploadedFile } from '../documents/store.js';
-import type { DocxOptions } from '../docx/docx.js';
 import type { ChunkRange, NumberedChunk } from '../documents/stored-chunks.js';
 import type { CitedChunk, DocumentQuery } from '../council/tools/pdf-reader.js';
 import type { BlueprintList } from '../projections/blueprints.js';
@@ -88,7 +88,10 @@ export interface HttpDeps extends SourceRules, AuthenticationRules {
   /** The pages that the draft of a run cites, or null if the run is unknown. */
   readonly citedPages: (runId: string) => Promise<readonly CitedPage[] | null>;
   /** The bytes of a .docx file with a draft in Markdown. */
-  readonly docx: (markdown: string, options: DocxOptions) => Promise<Buffer>;
+  readonly docx: (
+    markdown: string,
+    options: { readonly title: string; readonly sources: readonly DraftSource[] },
+  ) => Promise<Buffer>;
   /** The prompt of a node. */
   readonly prompt: (runId: string, at: AttemptPlace) => Promise<PromptFound>;
   readonly blueprints: Pick<BlueprintStore, 'issuesOf' | 'find' | 'versions' | 'create' | 'update' | 'remove'>;

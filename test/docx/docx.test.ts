@@ -43,8 +43,9 @@ describe('A draft as a .docx file', () => {
     const id = 'ab12cd34'.repeat(8);
     const draft = 'The sea is wide [AB12CD34:2], deep [ab12cd34:1, ab12cd34:2] and old [00000000:1].';
     const sources = [
-      { document: id, page: 2, filename: 'The sea.pdf' },
-      { document: id, page: 1, filename: null },
+      { mark: 'AB12CD34:2', document: id, page: 2, filename: 'The sea.pdf', chunks: [1] },
+      { mark: 'ab12cd34:1', document: id, page: 1, filename: null, chunks: [0] },
+      { mark: '00000000:1', document: null, page: 1, filename: null, chunks: [] },
     ];
     const text = unzipped(await docxOf(draft, { title: 'The sea', sources })).get('word/document.xml') ?? '';
     const paragraphs = text.split('</w:p>').map((each) => each.replace(/<[^>]*>/g, ''));

@@ -1,6 +1,6 @@
 /** `council draft`: writes the draft of a run as a file. */
-import type { CitedSource } from '../../docx/docx.js';
 import { CouncilError } from '../../errors.js';
+import type { DraftSource } from '../../generated/schemas.js';
 import { nodeSystem } from '../../system/system.js';
 import { writeAtomically } from '../records/files.js';
 import { printable } from '../terminal/printer.js';
@@ -26,7 +26,7 @@ export function draft(words: readonly string[], here: CommandProcess): Promise<n
     if (format === 'docx' && out === undefined && deps.isTerminal) {
       throw new UsageFault('A .docx file cannot be shown on a terminal: add --out FILE');
     }
-    const sources = (): Promise<readonly CitedSource[]> => deps.reading((records) => records.sources(runId));
+    const sources = (): Promise<readonly DraftSource[]> => deps.reading((records) => records.sources(runId));
     const run = await deps.reading((records) => records.state(runId, null));
     const text = run.final_draft ?? run.current_draft;
     if (text === null) throw new DraftMissing({ runId });
@@ -45,7 +45,7 @@ class DraftMissing extends CouncilError<{ readonly runId: string }> {
   }
 }
 
-async function docx(text: string, title: string, sources: readonly CitedSource[]): Promise<Buffer> {
+async function docx(text: string, title: string, sources: readonly DraftSource[]): Promise<Buffer> {
   const { docxOf } = await import('../../docx/docx.js');
   return await docxOf(text, { title, sources });
 }

@@ -52,7 +52,7 @@ export function folderRecords(folder: string, { sha256 }: Pick<System, 'sha256'>
       const { citedPagesOf } = await import('../../audit/sources.js');
       const found = await readUnchanged(log, () => citedPagesOf(runId, folded));
       if (found === null) throw new RunUnknown({ runId });
-      return found.flatMap(({ document, page }) => (document === null ? [] : [{ document, page, filename: null }]));
+      return found.map(({ chunks, ...page }) => ({ ...page, filename: null, chunks: [...chunks] }));
     },
     async verify(runId, head) {
       // Only this command replays.

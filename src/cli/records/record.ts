@@ -4,8 +4,7 @@
  */
 import { CouncilError } from '../../errors.js';
 import { RunCorrupt } from '../../run/errors.js';
-import type { CitedSource } from '../../docx/docx.js';
-import type { DeliberationRecord, FoldedRun } from '../../generated/schemas.js';
+import type { DeliberationRecord, DraftSource, FoldedRun } from '../../generated/schemas.js';
 import type { ExportedEvent } from '../../eventsourcing/hash-chain.js';
 import type { Difference, Verified } from '../../audit/verify.js';
 import type { Styler } from '../terminal/printer.js';
@@ -28,7 +27,7 @@ export interface RunRecords {
   /** What the members of its panels, ranks, judges and juries have answered. @throws {RunUnknown} */
   deliberation(runId: string): Promise<DeliberationRecord>;
   /** The pages of documents that its draft cites; a folder does not know the names of documents. @throws {RunUnknown} */
-  sources(runId: string): Promise<readonly CitedSource[]>;
+  sources(runId: string): Promise<readonly DraftSource[]>;
   /** @param head expected hash of the last event, or null for any @throws {RunUnknown} */
   verify(runId: string, head: string | null): Promise<VerificationResult>;
   close(): void;

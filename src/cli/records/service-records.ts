@@ -3,8 +3,7 @@ import type { CouncilClient, ForkPlan, ForkRequest, FoldedRun, Run } from '../..
 import { CouncilError as ServiceError, InvalidError, UnexpectedAnswerError } from '../../client/errors.js';
 import { readExport } from '../../audit/export.js';
 import { RunCorrupt, RunUnknown } from '../../run/errors.js';
-import type { CitedSource } from '../../docx/docx.js';
-import type { RunStart, SourceList } from '../../generated/schemas.js';
+import type { RunStart } from '../../generated/schemas.js';
 import { present } from '../../system/element.js';
 import type { ServiceOptions } from '../service-client.js';
 import { followEvents, serviceClient } from '../service-client.js';
@@ -73,7 +72,7 @@ export function serviceRecords(url: string, options: ServiceRecordsOptions): Ser
       }
     },
     deliberation: (runId) => ofRun(runId, (run) => run.deliberation({ signal })),
-    sources: async (runId) => foundIn(await ofRun(runId, (run) => run.sources({ signal }))),
+    sources: (runId) => ofRun(runId, (run) => run.sources({ signal })),
     async verify(runId, head) {
       const found = await ofRun(runId, (run) => run.verify({ signal }));
       const { events, head_hash: headHash, first_difference: firstDifference } = found;
@@ -116,9 +115,4 @@ async function* withRunUnknown<T>(runId: string, items: AsyncIterable<T>): Async
 
 function meaning(error: unknown, runId: string): unknown {
   return error instanceof ServiceError && error.code === 'run_unknown' ? new RunUnknown({ runId }) : error;
-}
-
-/** The sources that a tool of the run has found. */
-function foundIn(sources: SourceList): readonly CitedSource[] {
-  return sources.flatMap(({ document, page, filename }) => (document === null ? [] : [{ document, page, filename }]));
 }

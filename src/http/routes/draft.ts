@@ -2,7 +2,6 @@
 import { RequestRefused } from '../../api/problems.js';
 import type { CitedPage } from '../../audit/sources.js';
 import { DocumentCorrupt } from '../../documents/errors.js';
-import type { CitedSource } from '../../docx/docx.js';
 import type { DraftSource } from '../../generated/schemas.js';
 import { RunUnknown } from '../../run/errors.js';
 import { attachment, fileNameOf } from '../content-disposition.js';
@@ -51,21 +50,12 @@ function draftRoute(http: HttpContext): Route {
       const headers = attachment(`${fileNameOf(topic)}.${format}`);
       if (format === 'md') return { status: 200, body: draft, type: `${MARKDOWN}; charset=utf-8`, headers };
       const body = await withPermit(permits, http, async () => {
-        const sources = await citedSources(http, runId);
+        const sources = await sourcesOf(http, runId);
         return await http.docx(draft, { title: topic, sources });
       });
       return { status: 200, body, type: DOCX, headers };
     },
   };
-}
-
-/** The cited pages that tools of the run have found, with the names of their documents. */
-async function citedSources(http: HttpContext, runId: string): Promise<readonly CitedSource[]> {
-  const pages = (await http.citedPages(runId)) ?? [];
-  const names = await namesOf(http, pages);
-  return pages.flatMap(({ document, page }) =>
-    document === null ? [] : [{ document, page, filename: names.get(document) ?? null }],
-  );
 }
 
 interface DraftOfRun {
@@ -100,12 +90,17 @@ function sourcesRoute(http: HttpContext): Route {
     success: { status: 200, description: 'The cited pages', schema: 'source-list.json' },
     async handle(ctx) {
       const runId = runIdIn(ctx);
-      const pages = await withPermit(permits, http, () => http.citedPages(runId));
-      if (pages === null) throw new RunUnknown({ runId });
-      const names = await http.withinDeadline(namesOf(http, pages));
-      return { status: 200, body: pages.map((each) => sourceOf(each, names)) };
+      return { status: 200, body: await withPermit(permits, http, () => sourcesOf(http, runId)) };
     },
   };
+}
+
+/** The pages that the draft of a run cites. @throws {RunUnknown} */
+async function sourcesOf(http: HttpContext, runId: string): Promise<readonly DraftSource[]> {
+  const pages = await http.citedPages(runId);
+  if (pages === null) throw new RunUnknown({ runId });
+  const names = await http.withinDeadline(namesOf(http, pages));
+  return pages.map((each) => sourceOf(each, names));
 }
 
 function sourceOf({ mark, document, page, chunks }: CitedPage, names: ReadonlyMap<string, string>): DraftSource {
