@@ -75,6 +75,16 @@ describeInBrowser('The look of the console', (browser) => {
     }
   });
 
+  it('shows every tab of a run at 800 pixels', async () => {
+    const page = await openAt(800, `runs/${waiting}`);
+    await page.getByRole('tab', { name: 'Draft' }).waitFor();
+    const hidden = await page.evaluate<number>(
+      "(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)(document.querySelector('[role=tablist]'))",
+    );
+    expect(hidden).to.equal(0);
+    await page.close();
+  });
+
   it('lets nothing cover the buttons of a decision on a phone, however high', async () => {
     for (const place of [`runs/${waiting}`, 'inbox']) {
       const page = await browser.open(`${service.url}/console/${place}`, { width: 360, height: 740 });
