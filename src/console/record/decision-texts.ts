@@ -1,5 +1,5 @@
 /** Texts about the decisions of a user on pauses. */
-import type { ApprovalGone, GateAction } from '../../generated/schemas.js';
+import type { Approval, ApprovalGone, GateAction } from '../../generated/schemas.js';
 import { excerpt } from './counts.js';
 import { agoText } from './durations.js';
 
@@ -60,4 +60,10 @@ export function effectText(
 
 export function quoted(topic: string): string {
   return `“${excerpt(topic, 60)}”`;
+}
+
+/** What happens at the deadline of a pause. */
+export function deadlineText(then: Approval['deadline_then'] | null): string {
+  if (then !== null && typeof then === 'object') return `then ${then.escalate.join(', ')} may decide`;
+  return then === 'approve' ? 'then the run is approved' : 'then the run is rejected';
 }

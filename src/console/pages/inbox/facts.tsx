@@ -1,6 +1,7 @@
 /** The facts and the votes of a pause. */
 import type { Approval, PauseVote } from '../../../generated/schemas.js';
 import { countOf } from '../../record/counts.js';
+import { deadlineText } from '../../record/decision-texts.js';
 import { tickingText } from '../../record/durations.js';
 import { pageUrl } from '../../shell/router.js';
 import { Badge } from '../../ui/controls.js';
@@ -38,12 +39,10 @@ function Deadline({ pause: { deadline, deadline_then: then } }: { readonly pause
       <time datetime={deadline} title={dateTimeText(deadline)}>
         {leftMs > 0 ? `in ${tickingText(leftMs + 999)}` : 'now'}
       </time>
-      , {typeof then === 'object' ? `then ${then.escalate.join(', ')} may decide` : THEN[then ?? 'reject']}
+      , {deadlineText(then)}
     </span>
   );
 }
-
-const THEN = { approve: 'then the run is approved', reject: 'then the run is rejected' } as const;
 
 export function Votes({ votes }: { readonly votes: readonly PauseVote[] }) {
   if (votes.length === 0) return null;

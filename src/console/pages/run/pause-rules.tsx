@@ -1,5 +1,6 @@
 /** Who may decide an open pause: the rule, its votes, and why the user may not. */
 import { countOf } from '../../record/counts.js';
+import { deadlineText } from '../../record/decision-texts.js';
 import type { PauseShown } from '../../record/run-record.js';
 import { actor, may, session } from '../../shell/session.js';
 import { Ago, dateTimeText } from '../../ui/time.js';
@@ -22,7 +23,8 @@ function isUser(approver: string): boolean {
   return approver === actor.value || scopes.some((scope) => approver === `scope:${scope}`);
 }
 
-export function Rules({ approvals: { by, quorum, votes, deadline, notByStarter } }: { readonly approvals: Approvals }) {
+export function Rules({ approvals }: { readonly approvals: Approvals }) {
+  const { by, quorum, votes, deadline, deadlineThen, notByStarter } = approvals;
   return (
     <ul class="rules small">
       <li>{by === null ? 'Every key that may approve can decide' : `${by.join(', ')} may decide`}</li>
@@ -40,7 +42,7 @@ export function Rules({ approvals: { by, quorum, votes, deadline, notByStarter }
       ))}
       {deadline !== null && (
         <li>
-          until <time datetime={deadline}>{dateTimeText(deadline)}</time>
+          until <time datetime={deadline}>{dateTimeText(deadline)}</time>, {deadlineText(deadlineThen)}
         </li>
       )}
     </ul>
