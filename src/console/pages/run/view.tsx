@@ -4,7 +4,7 @@ import { useRef } from 'preact/hooks';
 import { BUDGET_ENDS } from '../../../run/budget/end.js';
 import { runFailureText } from '../../../run/failure-texts.js';
 import { chunk, useChunk } from '../../ui/chunks.js';
-import { Segments } from '../../ui/controls.js';
+import { Button, Segments } from '../../ui/controls.js';
 import { WhenLoaded } from '../../ui/states.js';
 import { Tabs } from '../../ui/tabs.js';
 import { Draft } from './draft.js';
@@ -33,9 +33,23 @@ export function RunEnd({ store }: { readonly store: RunStore }) {
     <div class="notice bad">
       <div class="stack tight break">
         <strong>{errorAt(events, head, store.names.value)}</strong>
-        <span class="small">{inPageWords(runFailureText(last.data.kind).advice)}</span>
+        {store.source.isLive && <span class="small">{inPageWords(runFailureText(last.data.kind).advice)}</span>}
       </div>
+      <FailedStep store={store} />
     </div>
+  );
+}
+
+/** Shows the step whose failure ended the run, if one did. */
+function FailedStep({ store }: { readonly store: RunStore }) {
+  const { events } = store.record;
+  const last = events.at(-1);
+  const failed = events.findLast((event) => event.type === 'NodeFailed');
+  if (last?.type !== 'RunFailed' || last.data.kind !== 'node_failed' || failed === undefined) return null;
+  return (
+    <Button slim onClick={() => store.select(failed.data.step)}>
+      Show the failed step
+    </Button>
   );
 }
 
