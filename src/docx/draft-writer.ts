@@ -23,7 +23,10 @@ export const CODE_FONT = 'Courier New';
 const TEXT_WIDTH = 9_026;
 /** The deepest level of lists that Word has. */
 const MAX_LEVEL = 8;
-/** Ordered lists that Word numbers. The package docx searches the whole text once for each; further ones have text. */
+/**
+ * Most ordered lists that Word numbers, because the package docx searches the whole text once for each. The items of further
+ * lists begin with their number as text.
+ */
 const MAX_NUMBERED = 500;
 const STEP = convertInchesToTwip(0.25);
 
@@ -96,7 +99,7 @@ export class DraftWriter {
     return Object.fromEntries(this.#written.map((note, index) => [String(index + 1), note]));
   }
 
-  /** Each needs a definition of its own: Word continues the numbers of nested lists that share one. */
+  /** Each needs a definition of its own, because Word continues the numbers of lists that share one. */
   numberedLists(): readonly NumberedList[] {
     return this.#numbered;
   }
@@ -173,7 +176,7 @@ export class DraftWriter {
   }
 
   #numbering(start: number, level: number): IParagraphOptions {
-    // The package replaces references in the whole text: no draft contains this character.
+    // The package replaces the reference wherever it finds it, so it begins with a character that no draft contains.
     const reference = `\u0001${this.#numbered.length}`;
     this.#numbered.push({ reference, level, start });
     return { numbering: { reference, level } };

@@ -24,48 +24,38 @@ function usageEnd(moreCodes: string): string {
 Exit code: 0 done, 1 failed, 2 wrong usage or a refusal, 3 no service at URL,${moreCodes} 130 after Ctrl-C.`;
 }
 
-/** The words of a call, and the signal that aborts it. */
-export interface ReadCall<O extends Options> {
-  readonly values: Words<O>['values'];
-  readonly signal: AbortSignal;
-}
-
-interface Shown<O extends Options, T extends object> {
+interface ReadSpec<O extends Options, T extends object, From> {
   readonly usage: string;
   /** SERVICE_OPTIONS, and those of the command. */
   readonly options: O;
+  readonly read: (
+    from: From,
+    call: { readonly values: Words<O>['values']; readonly signal: AbortSignal },
+  ) => Promise<T>;
   /** The answer for a person. */
   readonly textOf: (found: T, style: Styler) => string;
 }
 
-export interface ServiceRead<O extends Options, T extends object> extends Shown<O, T> {
-  readonly read: (council: CouncilClient, call: ReadCall<O>) => Promise<T>;
-}
-
-export interface RunRead<O extends Options, T extends object> extends Shown<O, T> {
-  readonly read: (run: Run, call: ReadCall<O>) => Promise<T>;
-}
-
 /** A command without words, such as `council about`. */
-export function serviceRead<const O extends Options, T extends object>(read: ServiceRead<O, T>): Command {
+export function serviceRead<const O extends Options, T extends object>(spec: ReadSpec<O, T, CouncilClient>): Command {
   return (words, here) =>
-    onRecord(words, here, read, async ({ values, positionals }, deps) => {
+    onRecord(words, here, spec, async ({ values, positionals }, deps) => {
       if (positionals.length > 0) throw new UsageFault('Too many words: none accepted');
       const council = await clientAt(deps.url, here);
-      const found = await read.read(council, { values, signal: here.signal });
-      return await show(fieldOf(values, 'json') === true ? found : read.textOf(found, deps.style), deps);
+      const found = await spec.read(council, { values, signal: here.signal });
+      return await show(fieldOf(values, 'json') === true ? found : spec.textOf(found, deps.style), deps);
     });
 }
 
 /** A command whose word is the id of a run, such as `council next`. */
-export function runRead<const O extends Options, T extends object>(read: RunRead<O, T>): Command {
+export function runRead<const O extends Options, T extends object>(spec: ReadSpec<O, T, Run>): Command {
   return (words, here) =>
-    onRecord(words, here, read, async ({ values, positionals }, deps) => {
+    onRecord(words, here, spec, async ({ values, positionals }, deps) => {
       const [runId] = runsIn(positionals);
       const council = await clientAt(deps.url, here);
       const { readOfRun } = await import('../records/service-records.js');
-      const found = await readOfRun(council, runId, (run) => read.read(run, { values, signal: here.signal }));
-      return await show(fieldOf(values, 'json') === true ? found : read.textOf(found, deps.style), deps);
+      const found = await readOfRun(council, runId, (run) => spec.read(run, { values, signal: here.signal }));
+      return await show(fieldOf(values, 'json') === true ? found : spec.textOf(found, deps.style), deps);
     });
 }
 
