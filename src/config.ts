@@ -76,7 +76,7 @@ export interface CollectorSettings {
   readonly endpoint: string;
   /** Fields of every request. Never shown, because they may hold a key. */
   readonly headers: Readonly<Record<string, string>>;
-  /** How long an ended run waits for others, in milliseconds. */
+  /** How long an ended run waits for others that are sent in the same request, in milliseconds. */
   readonly delayMs: number;
 }
 

@@ -40,7 +40,7 @@ export async function parentsOf<G extends Generation>(
   return parents;
 }
 
-/** Null for a corrupt record. */
+/** The result, or null if the record is corrupt. */
 async function orNull<T>(folding: Promise<T>): Promise<T | null> {
   try {
     return await folding;

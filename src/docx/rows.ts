@@ -1,7 +1,7 @@
 /** The rows of a table in a draft's tree. */
 import type { DraftElement, DraftNode } from '../console/record/draft-tree.js';
 
-/** Word opens no table with more. */
+/** Most columns of a table that Word opens. */
 const MAX_COLUMNS = 63;
 
 /** The rows of a table; the last cell of a row that is too long has the texts of the rest. */

@@ -70,7 +70,7 @@ function utf8(bytes: string): string {
 /** Characters of file names that some file system refuses, or that end a line or change the direction of a text. */
 const UNSAFE_IN_NAMES = /[\p{C}\p{Zl}\p{Zp}/\\:*?"<>|]+/gu;
 const MAX_NAME_CHARS = 80;
-/** File systems take 255, with the ending. */
+/** Most bytes of a name without its ending: file systems accept 255 with it. */
 const MAX_NAME_BYTES = 240;
 /** Names of devices on Windows, with any ending. */
 const DEVICES = /^(con|prn|aux|nul|com\d|lpt\d)(\.|$)/i;
@@ -81,7 +81,7 @@ export function fileNameOf(text: string): string {
   const safe = line.replace(UNSAFE_IN_NAMES, ' ').replace(/\s+/gu, ' ');
   const short = [...safe].slice(0, MAX_NAME_CHARS).join('');
   const bytes = Buffer.from(short).subarray(0, MAX_NAME_BYTES);
-  // Without half a character at the end.
+  // The cut may leave a part of a character at the end.
   const name = new TextDecoder()
     .decode(bytes)
     .replace(/\ufffd+$/, '')

@@ -11,7 +11,7 @@ export function inlinedSchema(schemas: SchemaRegistry, file: SchemaName): Schema
   return { ...membersOf(schemas.document(file), { schemas, file }), type: 'object' };
 }
 
-/** The same with more properties. */
+/** The schema of a file, with more properties. */
 export function inlinedWith(schemas: SchemaRegistry, file: SchemaName, more: Readonly<Record<string, object>>): Schema {
   const { properties, ...members } = inlinedSchema(schemas, file);
   return { ...members, properties: { ...(isRecord(properties) && properties), ...more } };

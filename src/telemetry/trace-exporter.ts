@@ -19,7 +19,7 @@ const STOP_MS = 1_000;
 
 export interface TraceExporterDeps {
   readonly send: Send;
-  /** How long a trace waits for others, in milliseconds: a request takes as much processor time as ten traces. */
+  /** How long a trace waits for others, in milliseconds, because a request takes as much processor time as ten traces. */
   readonly delayMs: number;
   /** The trace of a run, or null if the run has not ended. Waits while the log is unavailable. */
   readonly traceOf: (runId: string, signal: AbortSignal) => Promise<readonly Span[] | null>;

@@ -39,7 +39,11 @@ export interface KeyedRun {
 
 export interface RunTable extends Pick<TotalsTable, 'overview'> {
   save(runs: readonly RunSummary[]): void;
-  /** Updates how a stored run counts after its corruption is stored or removed. @param wasCorrupt before */
+  /**
+   * Updates the facets and the totals of a stored run after its corruption is stored or removed.
+   *
+   * @param wasCorrupt whether it was corrupt before
+   */
   refresh(id: string, wasCorrupt: boolean): void;
   /** A run, or null if there is none. @throws {RowUnreadable} */
   find(id: string): RunSummary | null;

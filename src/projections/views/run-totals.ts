@@ -38,14 +38,14 @@ export const TOTALS_SCHEMA = `
   ) WITHOUT ROWID;
 `;
 
-/** A run that has ended, before or after a change. `before` is null if it did not count then. Corrupt runs have failed. */
+/** A changed run that has ended. `before` is null if the run had not ended before the change. A corrupt run counts as failed. */
 export interface EndedRun {
   readonly before: RunSummary | null;
   readonly after: RunSummary;
 }
 
 export interface TotalsTable {
-  /** Replaces what ended runs count for. */
+  /** Subtracts from the totals what each run counted for before, and adds what it counts for now. */
   replace(runs: readonly EndedRun[]): void;
   overview(query: OverviewQuery): OverviewRows;
 }
@@ -75,7 +75,7 @@ export function totalsTable(database: DatabaseSyncInstance): TotalsTable {
   };
 }
 
-/** What runs add to each row, summed: statements for each single run would take a third of the time of a write. */
+/** The sums that runs add to each row. Separate statements for each run would take a third of the time of a write. */
 function changesBy(runs: readonly EndedRun[]) {
   const changes = { outcomes: new Sums(), durations: new Sums(), councils: new Sums(), models: new Sums() };
   const add = (run: RunSummary, sign: 1 | -1): void => {
