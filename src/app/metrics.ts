@@ -20,9 +20,12 @@ export function metricsWith(context: Context, edges: Edges): () => Promise<Metri
   });
 }
 
-async function unfinishedRuns(queries: Pick<RunQueries, 'counts' | 'list'>): Promise<UnfinishedRuns> {
-  const [{ pending, running, paused }, [longest]] = await Promise.all([
-    queries.counts({}),
+/** Counts no ended runs: with a million of them, that takes 60 ms at each scrape. */
+async function unfinishedRuns(queries: Pick<RunQueries, 'count' | 'list'>): Promise<UnfinishedRuns> {
+  const [pending, running, paused, [longest]] = await Promise.all([
+    queries.count({ status: 'pending' }),
+    queries.count({ status: 'running' }),
+    queries.count({ status: 'paused' }),
     queries.list({ limit: 1, offset: 0, filter: { status: 'paused' }, sort: 'waiting' }),
   ]);
   return { pending, running, paused, pausedSince: longest?.waitingSince ?? null };

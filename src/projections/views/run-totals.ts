@@ -38,7 +38,10 @@ export const TOTALS_SCHEMA = `
   ) WITHOUT ROWID;
 `;
 
-/** A changed run that has ended. `before` is null if the run had not ended before the change. A corrupt run counts as failed. */
+/**
+ * A change of a run that had ended before it, or has ended after it. `before` is null if the totals did not count the run.
+ * A corrupt run counts as failed.
+ */
 export interface EndedRun {
   readonly before: RunSummary | null;
   readonly after: RunSummary;
