@@ -11,7 +11,7 @@ import { DeliveryRecord } from './delivery-record.js';
 
 /** Most deliveries that wait in memory for one webhook. Later events stay in the log until half of them have ended. */
 const MAX_WAITING = 100;
-/** Events of runs after which the place in the log is recorded, if no delivery has recorded it. */
+/** The place in the log is recorded after so many events of runs if no delivery has recorded it. */
 const PLACE_EVERY = 50_000;
 
 /** An event of a run that a webhook may deliver. */
@@ -118,7 +118,7 @@ export class Backlog {
     return this.#turns.run(() => this.#record.release(signal));
   }
 
-  /** Records results, and the first unrecorded deliveries. The record places the webhook after these. */
+  /** Records results, the first unrecorded deliveries, and the place of the last of these. */
   async #recordUpTo(
     known: readonly Fresh[],
     results: ReadonlyMap<string, Delivery>,
@@ -142,7 +142,7 @@ export class Backlog {
   }
 }
 
-/** Whether a human has asked for another attempt, at once, while an attempt that failed was in progress. */
+/** Whether a human has asked for another attempt while this one, which failed, was in progress. */
 function isOverridden({ id, status, attempts }: Delivery, { waiting }: Deliveries): boolean {
   const recorded = waiting.find((each) => each.id === id);
   return status === 'waiting' && recorded !== undefined && recorded.attempts < attempts - 1;

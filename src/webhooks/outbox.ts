@@ -118,7 +118,7 @@ export class Outbox {
     await this.#tasks.end();
   }
 
-  /** Waits shortly for the attempts in progress, abandons the rest, and lets any instance claim the webhook. */
+  /** Waits FINISH_MS for the attempts in progress, abandons the others, and lets any instance claim the webhook. */
   async release(): Promise<void> {
     const { system } = this.#deps;
     this.#isFinishing = true;

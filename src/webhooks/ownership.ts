@@ -11,7 +11,7 @@ import { deliveryEventReader } from './events.js';
 import type { Reports } from './reports.js';
 import type { Webhook } from './state.js';
 
-/** Claims at once. */
+/** Most claims at the same time. */
 const MAX_CLAIMS = 16;
 /** Random wait before an instance claims a webhook when it is not its turn, so that instances do not collide, in milliseconds. */
 const OUT_OF_TURN_MS = { from: 250, to: 500 };

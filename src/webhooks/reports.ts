@@ -41,7 +41,7 @@ const TASKS = {
 
 export class Reports {
   readonly #logger: Logger;
-  /** Tasks of every second whose last try has failed, so that each failure is reported once. */
+  /** Tasks whose last try has failed and that are tried again every second, so that each failure is reported once. */
   readonly #failing = new BoundedMap<string, true>(MAX_FAILING);
 
   constructor(logger: Logger) {
@@ -68,7 +68,7 @@ export class Reports {
     this.#logger.error(nameOf(webhook), line);
   }
 
-  /** A delivery has failed for 3 days. */
+  /** A delivery has failed for 3 days, and the service attempts it no more. */
   abandoned(webhook: Webhook, { id: deliveryId, runId, attempts, error: reason }: Delivery): void {
     const line = 'webhook: gave up a delivery; when its receiver works again, retry the delivery';
     this.#logger.error({ ...nameOf(webhook), deliveryId, runId, attempts, reason }, line);

@@ -65,7 +65,11 @@ function changesBy({ secret }: Webhook, event: Change): Partial<Webhook> {
   }
 }
 
-/** The webhook after what follows a state in its stream, or null if it has no events. @throws {WebhookCorrupt | LogUnavailable} */
+/**
+ * Folds the events of a webhook that follow a known state. Returns null if it has no events.
+ *
+ * @throws {WebhookCorrupt | LogUnavailable}
+ */
 export async function readWebhookOn(
   { log, system }: { readonly log: Pick<EventLog, 'readStream'>; readonly system: Pick<System, 'sha256'> },
   webhookId: string,
