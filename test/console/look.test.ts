@@ -51,6 +51,19 @@ describeInBrowser('The look of the console', (browser) => {
     await page.close();
   });
 
+  it('draws the border of a field with a contrast of at least 3:1 (WCAG 1.4.11), light and dark', async () => {
+    const page = await openAt(1280, '');
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme });
+      const colours = await page.evaluate<readonly string[]>(
+        "(({ borderTopColor, backgroundColor }) => [borderTopColor, backgroundColor])(getComputedStyle(document.querySelector('input.input')))",
+      );
+      const [lighter = 0, darker = 0] = colours.map(luminanceOf).sort((one, other) => other - one);
+      expect((lighter + 0.05) / (darker + 0.05), `${colorScheme}: ${colours.join(' on ')}`).to.be.at.least(3);
+    }
+    await page.close();
+  });
+
   it('shows the whole name of every page in the navigation at 1280 and 1024 pixels', async () => {
     for (const width of [1280, 1024]) {
       const page = await openAt(width, '');
@@ -124,4 +137,13 @@ async function leftOf(page: Page, selector: string): Promise<number> {
   const box = await page.locator(selector).first().boundingBox();
   if (box === null) throw new Error(`${selector} is not shown`);
   return box.x;
+}
+
+/** The relative luminance of WCAG 2. @param colour `rgb(r, g, b)` */
+function luminanceOf(colour: string): number {
+  const [red = 0, green = 0, blue = 0] = [...colour.matchAll(/\d+/g)].map(([byte]) => {
+    const part = Number(byte) / 255;
+    return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
+  });
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
 }
