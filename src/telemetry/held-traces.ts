@@ -5,8 +5,11 @@ import { BoundedMap } from '../system/bounded-map.js';
 import type { Span } from './spans.js';
 import { RunTrace } from './spans.js';
 
-/** Most runs that are held, each in a few kilobytes. Beyond that the oldest is dropped, and its trace is read from the log. */
-const MAX_RUNS = 500;
+/**
+ * Most runs that are held, each in a few kilobytes: those in progress, and those that wait 5 s to be sent. Beyond that the
+ * oldest is dropped, and its trace is read from the log, which takes longer.
+ */
+const MAX_RUNS = 2_000;
 
 /** What a trace needs of an append. */
 interface Appended extends Pick<OwnAppend, 'events'> {

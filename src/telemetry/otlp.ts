@@ -23,7 +23,7 @@ function spanText({ traceId, spanId, parentSpanId, name, startedAt, endedAt, att
   const links = link === null ? '' : `,"links":[${JSON.stringify(link)}]`;
   const status = error === null ? '{}' : `{"code":${STATUS_ERROR},"message":${JSON.stringify(error)}}`;
   const ids = `"traceId":"${traceId}","spanId":"${spanId}",${parent}`;
-  return `{${ids}"name":${JSON.stringify(name)},"kind":${INTERNAL},${times},"attributes":[${keyValues(attributes)}]${links},"status":${status}}`;
+  return `{${ids}"name":${JSON.stringify(name)},"kind":${INTERNAL},${times},"attributes":[${keyValues(...attributes)}]${links},"status":${status}}`;
 }
 
 /** As text: numbers of 64 bits are texts in JSON. */
@@ -31,11 +31,14 @@ function nanos(at: string): string {
   return `${Date.parse(at)}000000`;
 }
 
-function keyValues(attributes: Attributes): string {
+function keyValues(...all: readonly Attributes[]): string {
   let text = '';
-  for (const [key, value] of Object.entries(attributes)) {
-    if (value === undefined || value === null) continue;
-    text += `${text === '' ? '' : ','}{"key":"${key}","value":${anyValue(key, value)}}`;
+  for (const attributes of all) {
+    for (const key of Object.keys(attributes)) {
+      const value = attributes[key];
+      if (value === undefined || value === null) continue;
+      text += `${text === '' ? '' : ','}{"key":"${key}","value":${anyValue(key, value)}}`;
+    }
   }
   return text;
 }

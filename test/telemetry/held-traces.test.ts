@@ -37,12 +37,12 @@ describe('The traces that an instance holds', () => {
     }
   });
 
-  it('lack a run that 500 others have followed, so that paused runs take no memory', () => {
+  it('lack a run that 2,000 others have followed, so that paused runs take no memory', () => {
     const held = new HeldTraces(sha256);
     const [first] = events;
     if (first === undefined) throw new Error('The history is empty');
     append(held, first);
-    for (let other = 0; other < 500; other += 1) append(held, first, `run ${other}`);
+    for (let other = 0; other < 2_000; other += 1) append(held, first, `run ${other}`);
     for (const event of events.slice(1)) append(held, event);
     expect(held.take(RUN)).to.equal(null);
   });
