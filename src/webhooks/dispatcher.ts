@@ -89,13 +89,14 @@ export class Dispatcher {
 
   figures(): WebhookFigures {
     const all = this.#deps.store.all();
-    const disabled = all.filter(({ isDisabled }) => isDisabled).length;
-    const corrupt = this.#deps.store.corrupt + this.#ownership.corrupt;
+    const usable = all.filter(({ id }) => !this.#ownership.isCorrupt(id));
+    const disabled = usable.filter(({ isDisabled }) => isDisabled).length;
+    const corrupt = this.#deps.store.corrupt + all.length - usable.length;
     const waiting = [...this.#outboxes.values()].flatMap(({ backlog }) => backlog.waiting);
     const since = waiting.flatMap(({ firstAttemptAt }) => firstAttemptAt ?? []);
     return {
       attempts: { ...this.#attempts },
-      webhooks: { active: all.length - disabled - this.#ownership.corrupt, disabled, corrupt },
+      webhooks: { active: usable.length - disabled, disabled, corrupt },
       waiting: waiting.length,
       waitingSince: since.length === 0 ? null : since.reduce((one, other) => (one < other ? one : other)),
     };

@@ -49,9 +49,9 @@ export class Ownership {
     deps.members.remember((instanceId) => [...this.#owners.values()].includes(instanceId));
   }
 
-  /** Number of webhooks whose deliveries cannot be read. */
-  get corrupt(): number {
-    return this.#corrupt.size;
+  /** Whether the deliveries of a webhook cannot be read. */
+  isCorrupt(webhookId: string): boolean {
+    return this.#corrupt.has(webhookId);
   }
 
   /** Whether this instance should claim a webhook that it does not deliver. */
