@@ -114,8 +114,9 @@ describeInBrowser('The inbox', (browser) => {
     await page.getByRole('dialog', { name: 'Shortcuts' }).waitFor();
     await page.keyboard.press('Escape');
     await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await cardOf(page, 'By keys').getByText('Next: poet').waitFor();
     await page.keyboard.press('a');
-    await cardOf(page, 'By keys').getByText('next: reader').waitFor();
+    await cardOf(page, 'By keys').getByText('Next: reader').waitFor();
     await page.keyboard.press('a');
     await page.getByText('Nothing waits').waitFor();
     expect(await god.rest.until(runId, isOver)).to.include({ status: 'completed' });
@@ -123,6 +124,31 @@ describeInBrowser('The inbox', (browser) => {
       ['ann', 'approve'],
       ['ann', 'approve'],
     ]);
+  });
+
+  it('approves nothing by key before the draft is shown', async () => {
+    const page = await openAs('ann');
+    await page.getByText('Nothing waits').waitFor();
+    let show = (): void => undefined;
+    const held = new Promise<void>((resolve) => (show = resolve));
+    let asked = (): void => undefined;
+    const isAsked = new Promise<void>((resolve) => (asked = resolve));
+    await page.route(/\/next$/, async (route) => {
+      asked();
+      await held;
+      await route.continue();
+    });
+    const runId = await paused(god, 'Unseen');
+    await isAsked;
+    await cardOf(page, 'Unseen').getByLabel('Comment').waitFor();
+    await page.keyboard.press('a');
+    show();
+    await cardOf(page, 'Unseen').getByText('Next: poet').waitFor();
+    expect(await button(cardOf(page, 'Unseen'), 'Approve').isEnabled()).to.equal(true);
+    expect(await decisionsOn(runId)).to.deep.equal([]);
+    await page.keyboard.press('a');
+    await cardOf(page, 'Unseen').getByText('Next: reader').waitFor();
+    expect(await decisionsOn(runId)).to.have.length(1);
   });
 
   it('opens the card in the URL, even if another waits longer', async () => {

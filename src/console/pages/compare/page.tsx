@@ -74,6 +74,7 @@ function Compared({ a, b }: { readonly a: string; readonly b: string }) {
       {failure}
       <Totals {...{ a, b, one, other }} />
       <ForkNotice fork={compared.value.fork} a={a} b={b} />
+      <FinalDrafts before={one.now.finalDraft} after={other.now.finalDraft} />
       <section class="stack" aria-label="Steps">
         <h2>Step by step</h2>
         {stretches.value.length === 0 && <p class="muted">Neither run has started.</p>}
@@ -85,7 +86,6 @@ function Compared({ a, b }: { readonly a: string; readonly b: string }) {
           ),
         )}
       </section>
-      <FinalDrafts before={one.now.finalDraft} after={other.now.finalDraft} />
     </Cited>
   );
 }

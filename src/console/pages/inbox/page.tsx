@@ -154,7 +154,7 @@ async function setNotifications(isOn: boolean): Promise<void> {
 
 type Shortcuts = Readonly<Record<string, () => void>>;
 
-/** Shortcuts apply to the selected card, even before it is rendered. */
+/** Shortcuts apply to the selected card. None approves a draft that is not shown yet. */
 function shortcutsOf(store: InboxStore): Shortcuts {
   const onCurrent = (act: (card: Card) => unknown) => () => {
     const { value: card } = store.current;
@@ -164,7 +164,7 @@ function shortcutsOf(store: InboxStore): Shortcuts {
     j: () => store.step(1),
     k: () => store.step(-1),
     u: () => decisions.undoLast(),
-    a: onCurrent((card) => store.decide(card, 'approve')),
+    a: onCurrent((card) => store.isShown(card) && store.decide(card, 'approve')),
     e: onCurrent((card) => store.askForEdit(card)),
     r: onCurrent(({ key }) => {
       store.startRejecting();

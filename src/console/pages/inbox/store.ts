@@ -240,6 +240,11 @@ export class InboxStore {
     this.editing.open({ state, topic, labelOf: (node) => labelIn(content, node) });
   }
 
+  /** Whether the content of a card is shown. */
+  isShown({ key }: Card): boolean {
+    return this.#loaded?.key === key;
+  }
+
   /** Whether shortcuts are off: an edit is open or about to open, or the user enters a reason. */
   get isTyping(): boolean {
     const key = this.current.value?.key;

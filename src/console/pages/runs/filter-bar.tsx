@@ -97,7 +97,7 @@ export function FilterBar({ names }: { readonly names: ReadonlyMap<string, strin
   return (
     <search class="filters">
       <div class="main-filters">
-        <TextFilter isLabelUnseen name="q" label="Search" type="search" placeholder="Words of topic and draft" />
+        <TextFilter isLabelUnseen name="q" label="Search" type="search" placeholder="Words of topic and final draft" />
         <StatusFilter />
         <Choice name="blueprint_id" label="Council" options={[[BUILT_IN, 'Built-in'], ...names]} all="Any council" />
         <Choice name="sort" label="Order" options={Object.entries(SORTS)} all={null} />
