@@ -46,7 +46,7 @@ describeInBrowser('The overview', (browser) => {
     await page.close();
   });
 
-  it('lists the council with the highest cost first, and months in whole whatever the range', async () => {
+  it('lists the council with the highest cost first, and whole months for every range', async () => {
     const service = await startService({
       model: { ...scriptedModel(), fullName: (name = 'scripted-1') => `scripted/${name}` },
       eventStore: null,
