@@ -180,6 +180,7 @@ const RULES: Readonly<Record<string, Rule>> = {
     ours: ['system'],
     types: [...SHARED_TYPES, 'config', 'eventlog', 'models', 'run', 'http', 'webhooks'],
   },
+  'telemetry/collector': { ...ADAPTER, ours: ['system', 'telemetry'], npm: ['undici'] },
   'telemetry/prometheus-text': { ...PURE, ours: [], types: ['telemetry'], npm: ['prom-client'] },
   // It uses what the routes of REST use.
   mcp: {

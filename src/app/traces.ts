@@ -21,7 +21,7 @@ export function exportTraces(
     held.take(runId) ??
     (await retryWhileUnavailable(() => traceIn(runId, reader.events(runId), system.sha256), { system, signal }));
   const { delayMs } = settings;
-  const exporter = new TraceExporter({ send: collector(settings, fetch), delayMs, traceOf, system, logger });
+  const exporter = new TraceExporter({ send: collector(settings), delayMs, traceOf, system, logger });
   ownAppends.subscribe(held, exporter);
   return exporter;
 }

@@ -1,46 +1,72 @@
-/** Traces of runs that this instance records from their first event on: their events need not be read again. */
+/** Events of runs that this instance records from their beginning: their traces need no read of the log. */
 import type { OwnAppend } from '../run/live/own-appends.js';
+import type { RunEvent } from '../run/events.js';
 import type { RunState } from '../run/state.js';
-import { BoundedMap } from '../system/bounded-map.js';
 import type { Span } from './spans.js';
 import { RunTrace } from './spans.js';
 
 /**
- * Most runs that are held, each in a few kilobytes: those in progress, and those that wait 5 s to be sent. Beyond that the
- * oldest is dropped, and its trace is read from the log, which takes longer.
+ * Most data of held events, about as many bytes of memory: of runs in progress, and of those that wait 5 s to be sent. Beyond
+ * that the events of the oldest run are dropped, and its trace is read from the log, which takes longer.
  */
-const MAX_RUNS = 2_000;
+const MAX_CHARACTERS = 64 * 1024 * 1024;
 
 /** What a trace needs of an append. */
-interface Appended extends Pick<OwnAppend, 'events'> {
+interface Appended extends Pick<OwnAppend, 'events' | 'characters'> {
   readonly before: object | null;
   readonly after: Pick<RunState, 'runId'>;
 }
 
+interface HeldRun {
+  readonly events: RunEvent[];
+  characters: number;
+}
+
 export class HeldTraces {
-  readonly #held = new BoundedMap<string, { readonly trace: RunTrace; nextSeq: number }>(MAX_RUNS);
+  /** By run, the oldest first. */
+  readonly #held = new Map<string, HeldRun>();
   readonly #sha256: (text: string) => string;
+  readonly #maxCharacters: number;
+  #characters = 0;
 
-  constructor(sha256: (text: string) => string) {
+  constructor(sha256: (text: string) => string, maxCharacters = MAX_CHARACTERS) {
     this.#sha256 = sha256;
+    this.#maxCharacters = maxCharacters;
   }
 
-  /** Adds the next append to a run. */
-  onRunAppended({ before, events, after: { runId } }: Appended): void {
-    if (before === null) this.#held.set(runId, { trace: new RunTrace(runId, this.#sha256), nextSeq: 0 });
+  /** Holds the next append to a run. Spans are built when they are sent, many at once, which takes a quarter of the time. */
+  onRunAppended({ before, events, characters, after: { runId } }: Appended): void {
+    if (before === null) this.#held.set(runId, { events: [], characters: 0 });
     const held = this.#held.get(runId);
-    for (const event of held === undefined ? [] : events) {
-      // Another instance has appended meanwhile.
-      if (event.seq !== held?.nextSeq) return void this.#held.delete(runId);
-      held.trace.add(event);
-      held.nextSeq += 1;
-    }
+    if (held === undefined) return;
+    // Else another instance has appended meanwhile.
+    if (events[0]?.seq !== held.events.length) return void this.#drop(runId);
+    held.events.push(...events);
+    held.characters += characters;
+    this.#characters += characters;
+    if (this.#characters > this.#maxCharacters) this.#dropOldest();
   }
 
-  /** Removes and returns the trace of an ended run, or null if it is not held. */
+  /** Removes a run and returns its trace, or null if it is not held or has not ended. */
   take(runId: string): readonly Span[] | null {
-    const spans = this.#held.get(runId)?.trace.spans() ?? null;
+    const held = this.#drop(runId);
+    if (held === undefined) return null;
+    const trace = new RunTrace(runId, this.#sha256);
+    for (const event of held.events) trace.add(event);
+    return trace.spans();
+  }
+
+  #drop(runId: string): HeldRun | undefined {
+    const held = this.#held.get(runId);
     this.#held.delete(runId);
-    return spans;
+    this.#characters -= held?.characters ?? 0;
+    return held;
+  }
+
+  #dropOldest(): void {
+    for (const runId of this.#held.keys()) {
+      this.#drop(runId);
+      if (this.#characters <= this.#maxCharacters) return;
+    }
   }
 }

@@ -18,7 +18,7 @@ describe('The traces that an instance holds', () => {
   });
   /** The events as appends of one event each, to a run of its own. */
   const append = (held: HeldTraces, event: RunEvent, runId = RUN): void =>
-    held.onRunAppended({ before: event.seq === 0 ? null : {}, events: [event], after: { runId } });
+    held.onRunAppended({ before: event.seq === 0 ? null : {}, events: [event], characters: 100, after: { runId } });
 
   it('are those of the record, once', () => {
     const held = new HeldTraces(sha256);
@@ -37,13 +37,17 @@ describe('The traces that an instance holds', () => {
     }
   });
 
-  it('lack a run that 2,000 others have followed, so that paused runs take no memory', () => {
-    const held = new HeldTraces(sha256);
-    const [first] = events;
+  it('lack the oldest runs once all together are too large, so that paused runs take no memory', () => {
+    const held = new HeldTraces(sha256, 100 * (events.length + 2));
+    const [first, ...others] = events;
     if (first === undefined) throw new Error('The history is empty');
-    append(held, first);
-    for (let other = 0; other < 2_000; other += 1) append(held, first, `run ${other}`);
-    for (const event of events.slice(1)) append(held, event);
-    expect(held.take(RUN)).to.equal(null);
+    for (const runId of ['paused', 'left alone', RUN]) append(held, first, runId);
+    for (const event of others) append(held, event);
+    for (const event of others) append(held, event, 'paused');
+    expect(held.take('paused')).to.equal(null);
+    expect(held.take(RUN)).to.have.length.above(3);
+    // What is taken no longer counts.
+    for (const event of others) append(held, event, 'left alone');
+    expect(held.take('left alone')).to.have.length.above(3);
   });
 });

@@ -34,7 +34,7 @@ export function traces(words: readonly string[], here: CommandProcess): Promise<
       from: timeIn('from', values.from, 'first'),
       to: timeIn('to', values.to ?? nodeSystem().now(), 'last'),
     };
-    const send = collector(settingsOf(here.env), fetch);
+    const send = collector(settingsOf(here.env));
     return await deps.reading(async (records) => {
       const counts = { exported: 0, unfinished: 0, refused: 0 };
       for await (const run of records.list(started)) {

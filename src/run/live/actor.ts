@@ -36,6 +36,7 @@ import type { FrontierNode, RunState } from '../state.js';
 import { outputLimitOf } from '../budget/spending.js';
 import { costed, reportOf } from './attempts.js';
 import type { OwnAppends } from './own-appends.js';
+import { ownAppend } from './own-appends.js';
 import { currentEvent, factsAfter, readRun } from '../stream.js';
 import type { TokenBus } from './tokens.js';
 import { reasonOf } from '../../system/untrusted.js';
@@ -204,7 +205,7 @@ export class RunActor {
     const { log, ownAppends } = this.#deps;
     const sealed = sealAppend(this.#deps, { at: context.at, ...factsAfter(run.head, run.runId, facts) });
     const to = asRecorded(pending.snapshot, sealed.recorded.at(-1));
-    const append = { before: run, events: sealed.recorded, after: to.context.run };
+    const append = ownAppend(sealed, { before: run, after: to.context.run });
     const { isRepeated } = await ownAppends.during(append, () => appendWithRetry(log, sealed, this.#retryPolicy));
     this.#applyDecision(sealed.recorded, { to });
     if (isRepeated) await this.#actOnNewest(pending.assignments);

@@ -3,8 +3,9 @@
  * was folded to decide an append is not folded again to show it.
  */
 import type { RecordedEvent } from '../../eventlog/port.js';
+import type { SealedAppend } from '../../eventsourcing/handle-command.js';
 import { BoundedMap } from '../../system/bounded-map.js';
-import type { RunEvent } from '../events.js';
+import type { RunEvent, RunFact } from '../events.js';
 import type { RunState } from '../state.js';
 
 /** Most runs whose newest append is remembered. An append that is forgotten, the oldest first, is folded when it is delivered. */
@@ -14,8 +15,19 @@ export interface OwnAppend {
   /** The recorded run that it was decided on, or null if it begins the run. */
   readonly before: RunState | null;
   readonly events: readonly RunEvent[];
+  /** Length of the data of its events, as recorded. */
+  readonly characters: number;
   /** The run once it is recorded. */
   readonly after: RunState;
+}
+
+/** @param states the run before the append and after it */
+export function ownAppend(
+  { events, recorded }: Pick<SealedAppend<RunFact>, 'events' | 'recorded'>,
+  states: Pick<OwnAppend, 'before' | 'after'>,
+): OwnAppend {
+  const characters = events.reduce((sum, { data }) => sum + data.length, 0);
+  return { ...states, events: recorded, characters };
 }
 
 /** Receives the appends of this instance. */

@@ -24,6 +24,7 @@ import { asRecorded, RunActor } from './actor.js';
 import type { Admission } from './admission.js';
 import { Claims } from './claims.js';
 import type { LiveRuns } from './live-runs.js';
+import { ownAppend } from './own-appends.js';
 
 /** Receives the states of runs that are not live here. */
 export interface RunObserver {
@@ -154,7 +155,7 @@ export class RunRepository implements ActorHost {
     const start = snapshot ?? chart.first(sealed.recorded[0]);
     const to = outcomeOf(base, { start, recorded: sealed.recorded });
     const run = to.context.run;
-    const { isRepeated } = await ownAppends.during({ before, events: sealed.recorded, after: run }, () =>
+    const { isRepeated } = await ownAppends.during(ownAppend(sealed, { before, after: run }), () =>
       appendWithRetry(log, sealed, { system, waitsForRoom, signal: tasks.signal }),
     );
     if (!claimsRun(facts)) {

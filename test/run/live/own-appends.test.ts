@@ -27,7 +27,7 @@ const comesBack = (seq: number, id = idOf(seq)) => ({ revision: seq, id });
 describe('An append of this instance that the subscription delivers', () => {
   const before = runAt(1);
   const after = runAt(3);
-  const append = { before, events: eventsAt(2, 3), after };
+  const append = { before, events: eventsAt(2, 3), characters: 0, after };
   const acknowledged = (): Promise<void> => Promise.resolve();
 
   it('gives the run after it, even if unacknowledged, and is forgotten after its last event', async () => {
@@ -68,7 +68,7 @@ describe('An append of this instance that the subscription delivers', () => {
   it('is forgotten if more runs have appends in flight than the limit', async () => {
     const own = new OwnAppends(2);
     for (const runId of ['one', 'two', 'three']) {
-      await own.during({ before: null, events: eventsAt(0), after: runAt(0, runId) }, acknowledged);
+      await own.during({ before: null, events: eventsAt(0), characters: 0, after: runAt(0, runId) }, acknowledged);
     }
     expect(own.size).to.equal(2);
     expect(own.stateAfter('one', comesBack(0))).to.equal(null);
