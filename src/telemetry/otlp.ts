@@ -9,11 +9,14 @@ const DOUBLES: ReadonlySet<string> = new Set(['council.cost_usd', 'council.run.c
 
 /**
  * The body of a request to `/v1/traces`, as JSON text. Written span by span, because objects of this form for JSON.stringify
- * take three times the processor time.
+ * take half as much processor time again.
  */
 export function traceRequest(spans: readonly Span[]): string {
   const resource = `{"attributes":[${keyValues({ 'service.name': 'council-run-service' })}]}`;
-  const scopeSpans = `{"scope":{"name":"council-run-service"},"spans":[${spans.map(spanText).join(',')}]}`;
+  let texts = '';
+  // join would copy each text once more.
+  for (const span of spans) texts += `${texts === '' ? '' : ','}${spanText(span)}`;
+  const scopeSpans = `{"scope":{"name":"council-run-service"},"spans":[${texts}]}`;
   return `{"resourceSpans":[{"resource":${resource},"scopeSpans":[${scopeSpans}]}]}`;
 }
 

@@ -21,13 +21,13 @@ export interface OwnAppend {
   readonly after: RunState;
 }
 
-/** @param states the run before the append and after it */
 export function ownAppend(
   { events, recorded }: Pick<SealedAppend<RunFact>, 'events' | 'recorded'>,
-  states: Pick<OwnAppend, 'before' | 'after'>,
+  { before, after }: Pick<OwnAppend, 'before' | 'after'>,
 ): OwnAppend {
-  const characters = events.reduce((sum, { data }) => sum + data.length, 0);
-  return { ...states, events: recorded, characters };
+  let characters = 0;
+  for (const { data } of events) characters += data.length;
+  return { before, events: recorded, characters, after };
 }
 
 /** Receives the appends of this instance. */
