@@ -4,7 +4,7 @@ import { streamPlaces } from '../http/concurrency.js';
 import { chatRoute } from './chat.js';
 import type { Model } from './default-model.js';
 import type { FollowDeps } from './followed-run.js';
-import { modelsRoute } from './models.js';
+import { modelRoutes } from './models.js';
 import { responseRoutes } from './responses.js';
 
 export interface OpenAiDoorDeps extends Pick<FollowDeps, 'isFollowed'> {
@@ -17,10 +17,10 @@ export interface OpenAiDoorDeps extends Pick<FollowDeps, 'isFollowed'> {
 /** Requests that wait for a run at once; further ones are refused with 503. */
 const MAX_WAITING = 10_000;
 
-/** GET /v1/models, POST /v1/chat/completions, and the routes under /v1/responses. */
+/** The routes under /v1/models, POST /v1/chat/completions, and the routes under /v1/responses. */
 export function openAiDoor({ isFollowed, ...deps }: OpenAiDoorDeps): Door {
   return (http: HttpContext): readonly Route[] => {
     const following = { http, isFollowed, takePlace: streamPlaces(MAX_WAITING) };
-    return [modelsRoute(http), chatRoute(following, deps), ...responseRoutes(following)];
+    return [...modelRoutes(http), chatRoute(following, deps), ...responseRoutes(following)];
   };
 }

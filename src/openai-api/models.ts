@@ -1,9 +1,11 @@
-/** GET /v1/models: the councils as models. */
+/** GET /v1/models and GET /v1/models/{model}: the councils as models. */
+import type { Blueprint, Model } from '../generated/schemas.js';
 import { holdPermit, permitsFor } from '../http/concurrency.js';
 import { chunkedBody } from '../http/chunked-body.js';
 import type { HttpContext, Route } from '../http/route.js';
+import { parameterIn } from '../http/route.js';
 import { fieldOf } from '../system/untrusted.js';
-import { BUILT_IN, modelOf } from './council-model.js';
+import { BUILT_IN, blueprintOf, modelOf } from './council-model.js';
 import { secondsOf } from './response-object.js';
 
 /** Lists sent at a time; each holds a few records of blueprints in memory. */
@@ -12,8 +14,13 @@ const LISTS_AT_A_TIME = 2;
 const MAX_LISTED = 10_000;
 
 const OWNER = 'council-run-service';
+const BUILT_IN_MODEL: Model = { id: BUILT_IN, object: 'model', created: 0, owned_by: OWNER, name: 'Built-in council' };
 
-export function modelsRoute(http: HttpContext): Route {
+export function modelRoutes(http: HttpContext): readonly Route[] {
+  return [listRoute(http), getRoute(http)];
+}
+
+function listRoute(http: HttpContext): Route {
   const permits = permitsFor(LISTS_AT_A_TIME);
   return {
     method: 'GET',
@@ -31,25 +38,36 @@ export function modelsRoute(http: HttpContext): Route {
   };
 }
 
+function getRoute(http: HttpContext): Route {
+  return {
+    method: 'GET',
+    path: '/v1/models/{model}',
+    access: ['read', 'run'],
+    name: 'getModel',
+    summary: 'Returns a council as a model',
+    description: 'The slash in the id of a blueprint is sent as `%2F`, as the OpenAI SDKs do.',
+    tag: 'openai',
+    success: { status: 200, description: 'The model', schema: 'openai-model.json' },
+    async handle(ctx) {
+      const blueprint = await blueprintOf(http, parameterIn(ctx, 'model'));
+      return { status: 200, body: blueprint === null ? BUILT_IN_MODEL : blueprintModel(blueprint) };
+    },
+  };
+}
+
 async function* listText(batches: AsyncIterable<readonly string[]>): AsyncGenerator<string> {
-  yield `{"object":"list","data":[${modelText({ id: BUILT_IN, name: 'Built-in council', created: 0 })}`;
-  for await (const texts of batches) yield texts.map((text) => `,${modelText(blueprintModel(text))}`).join('');
+  yield `{"object":"list","data":[${JSON.stringify(BUILT_IN_MODEL)}`;
+  for await (const texts of batches) yield texts.map((text) => `,${JSON.stringify(modelIn(text))}`).join('');
   yield ']}';
 }
 
-interface ListedModel {
-  readonly id: string;
-  readonly name: string;
-  readonly created: number;
-}
-
 /** @param text the JSON text of a blueprint's record */
-function blueprintModel(text: string): ListedModel {
+function modelIn(text: string): Model {
   const record: unknown = JSON.parse(text);
   const [id, name, createdAt] = ['id', 'name', 'createdAt'].map((field) => String(fieldOf(record, field)));
-  return { id: modelOf(id ?? ''), name: name ?? '', created: secondsOf(createdAt ?? '') };
+  return blueprintModel({ id: id ?? '', name: name ?? '', createdAt: createdAt ?? '' });
 }
 
-function modelText({ id, name, created }: ListedModel): string {
-  return JSON.stringify({ id, object: 'model', created, owned_by: OWNER, name });
+function blueprintModel({ id, name, createdAt }: Pick<Blueprint, 'id' | 'name' | 'createdAt'>): Model {
+  return { id: modelOf(id), object: 'model', created: secondsOf(createdAt), owned_by: OWNER, name };
 }

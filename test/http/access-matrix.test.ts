@@ -35,7 +35,7 @@ const RULES: readonly (readonly [RegExp, readonly Scope[] | null])[] = [
   [/^POST \/api\/councils\/run\/\{run_id\}\/approve$/, ['approve']],
   [/^POST \/api\/councils\/upload-pdf$/, ['documents']],
   [/^DELETE \/api\/documents\/\{document_id\}$/, ['documents']],
-  [/^GET \/v1\/(models|responses\/\{response_id\})$/, ['read', 'run']],
+  [/^GET \/v1\/(models(\/\{model\})?|responses\/\{response_id\})$/, ['read', 'run']],
   [/^POST \/v1\/(chat\/completions|responses|responses\/\{response_id\}\/cancel)$/, ['run']],
   [/^(POST|PUT|DELETE) \/api\/councils(\/validate|\/\{blueprint_id\})?$/, ['author']],
 ];

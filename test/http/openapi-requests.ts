@@ -165,6 +165,9 @@ async function decidePause(client: Client): Promise<void> {
 async function callAsModel(client: Client): Promise<void> {
   const { data: models } = await client.GET('/v1/models');
   if (given(given(models).data[0]).id !== 'council') throw new Error('The built-in council is no model');
+  const { data: model } = await client.GET('/v1/models/{model}', { params: { path: { model: 'council' } } });
+  const name: string = given(model).name;
+  if (name === '') throw new Error('The built-in council has no name');
   const messages = [{ role: 'user', content: 'Trees' }];
   const { data: chat } = await client.POST('/v1/chat/completions', { body: { model: 'council', messages } });
   const content: string = given(given(chat).choices[0]).message.content;

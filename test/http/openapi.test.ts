@@ -65,6 +65,7 @@ const ROUTES: Readonly<Record<string, readonly string[]>> = {
   '/api/examples': ['get'],
   '/metrics': ['get'],
   '/v1/models': ['get'],
+  '/v1/models/{model}': ['get'],
   '/v1/chat/completions': ['post'],
   '/v1/responses': ['post'],
   '/v1/responses/{response_id}': ['get'],

@@ -123,8 +123,11 @@ describe('Errors under /v1', () => {
       const error = errorIn(await rest.post(CHAT, { ...chatOf(user('Trees')), model }), 404);
       expect(error, model).to.include({ code: 'model_not_found', param: 'model', type: 'invalid_request_error' });
       errorIn(await rest.post(RESPONSES, { model, input: 'Trees' }), 404);
+      if (model === '') continue;
+      const found = errorIn(await rest.get(`/v1/models/${encodeURIComponent(model)}`), 404);
+      expect(found, model).to.include({ code: 'model_not_found', param: 'model' });
     }
-    for (const path of ['/v1', '/v1/', '/v1/nothing', '/v1/models/council', '/v1/chat']) {
+    for (const path of ['/v1', '/v1/', '/v1/nothing', '/v1/models/council/poets', '/v1/chat']) {
       expect(errorIn(await rest.get(path), 404).message, path).to.include('No such route');
     }
     const unknown = '00000000000040008000000000000000';

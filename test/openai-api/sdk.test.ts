@@ -36,14 +36,15 @@ describe('The official OpenAI client', () => {
   const topicOf = async (runId: string): Promise<string> =>
     rest.read(await rest.get(`/api/runs/${runId}`), 200, 'history-record.json').input_topic;
 
-  it('lists the councils as models', async () => {
+  it('lists the councils as models, and retrieves each', async () => {
     const nodes = [{ id: 'write' }];
     await rest.post('/api/councils/', { id: 'poets', name: 'Poets', nodes });
     const ids: string[] = [];
     for await (const model of client.models.list()) ids.push(model.id);
     expect(ids).to.deep.equal(['council', 'council/poets']);
     expect(await (await fetch(`${service.url}/v1/models`)).json()).to.have.nested.property('data[1].name', 'Poets');
-    rest.read(await rest.get('/v1/models'), 200, 'openai-model-list.json');
+    const listed = rest.read(await rest.get('/v1/models'), 200, 'openai-model-list.json').data;
+    for (const model of listed) expect(await client.models.retrieve(model.id)).to.deep.equal(model);
     await rest.send('DELETE', '/api/councils/poets');
   });
 
