@@ -3,17 +3,13 @@ import type { EventValidators } from '../generated/recorded-events.js';
 import { keyEvents, sessionEvents, ticketEvents } from '../generated/recorded-events.js';
 import type { KeyFacts, SessionFacts, TicketFacts } from '../generated/schemas.js';
 import type { EventLog, RecordedEvent } from '../eventlog/port.js';
-import { whyInvalid } from '../eventsourcing/event-data.js';
+import type { FactOf } from '../eventsourcing/event-data.js';
+import { eventReader } from '../eventsourcing/event-data.js';
 import type { ExportedEvent, SealedEvent } from '../eventsourcing/hash-chain.js';
-import { exportedOf, readVerified } from '../eventsourcing/hash-chain.js';
+import { readVerified } from '../eventsourcing/hash-chain.js';
 import type { System } from '../system/system.js';
 import { KeysCorrupt } from './errors.js';
 import { reasonOf } from '../system/untrusted.js';
-
-/** An event of one of the types in `Facts`, before it is recorded. */
-type FactOf<Facts> = {
-  [T in keyof Facts & string]: { readonly type: T; readonly data: Facts[T] & object };
-}[keyof Facts & string];
 
 export type KeyFact = FactOf<KeyFacts>;
 export type KeyEvent = SealedEvent<KeyFact>;
@@ -46,20 +42,7 @@ export const sessionEventReader = readerOf<SessionFacts>(sessionEvents);
 export const ticketEventReader = readerOf<TicketFacts>(ticketEvents);
 
 function readerOf<Facts>(validators: EventValidators<Facts>): EventReader<SealedEvent<FactOf<Facts>>> {
-  type Event = SealedEvent<FactOf<Facts>>;
-  function assertEvent(event: ExportedEvent): asserts event is ExportedEvent & Event {
-    const misfit = whyInvalid(event, validators);
-    if (misfit !== null) throw new Error(misfit);
-  }
-  const eventOf = (recorded: RecordedEvent): ExportedEvent & Event => {
-    try {
-      const event = exportedOf(recorded);
-      assertEvent(event);
-      return event;
-    } catch (error) {
-      throw corruption(recorded.stream, recorded.revision, error);
-    }
-  };
+  const eventOf = eventReader(validators, corruption);
   return {
     eventOf,
     read: (log, stream, range) =>

@@ -33,8 +33,8 @@ export async function claimDeliveries(
   const place = await placeOf(webhook, before, deps);
   const fact = claimedBy(instanceId, before);
   const after = { stream: deliveryStream(id), subject: id, head: before.head, facts: [fact] };
-  const { recorded, position } = await appendFacts(deps, after, signal);
-  return { place, state: recorded.reduce((state, event) => evolveDeliveries(state, { ...event, position }), before) };
+  const { recorded } = await appendFacts(deps, after, signal);
+  return { place, state: recorded.reduce(evolveDeliveries, before) };
 }
 
 export interface ClaimOptions {

@@ -1,9 +1,10 @@
 /** The deliveries of a webhook, folded from their stream. */
 import type { EventLog } from '../eventlog/port.js';
 import type { StreamHead } from '../eventsourcing/handle-command.js';
+import type { SealedEvent } from '../eventsourcing/hash-chain.js';
 import type { RecordedDelivery } from '../generated/schemas.js';
-import type { DeliveryFact, Placed } from './events.js';
-import { deliveryEventReader, deliveryStream } from './events.js';
+import type { DeliveryFact } from './events.js';
+import { deliveryEventOf, deliveryStream } from './events.js';
 
 /** Most deliveries of each kind that are kept once they have ended. */
 const MAX_FAILED = 100;
@@ -52,7 +53,7 @@ export function deliveryIn({ waiting, failed, delivered }: Deliveries, id: strin
   return waiting.find(isIt) ?? failed.find(isIt) ?? delivered.find(isIt);
 }
 
-export function evolveDeliveries(state: Deliveries, event: Placed<DeliveryFact>): Deliveries {
+export function evolveDeliveries(state: Deliveries, event: SealedEvent<DeliveryFact>): Deliveries {
   const { seq, id, hash } = event;
   const sinceClaim = event.type === 'DeliveriesClaimed' ? 0 : state.sinceClaim + 1;
   return { ...afterFact(state, event), head: { seq, id, hash }, sinceClaim };
@@ -109,9 +110,9 @@ export function claimedBy(owner: string, { through, waiting, failed, delivered }
 
 /** Reads the stream back to the last event that holds the whole state. @throws {WebhookCorrupt | LogUnavailable} */
 export async function readDeliveries(log: Pick<EventLog, 'readStream'>, webhookId: string): Promise<Deliveries> {
-  const events: Placed<DeliveryFact>[] = [];
+  const events: SealedEvent<DeliveryFact>[] = [];
   for await (const recorded of log.readStream(deliveryStream(webhookId), { direction: 'backwards' })) {
-    const event = deliveryEventReader.eventOf(recorded);
+    const event = deliveryEventOf(recorded);
     events.unshift(event);
     if (event.type === 'DeliveriesClaimed') break;
   }
@@ -127,6 +128,6 @@ export async function readDeliveriesOn(
   let next = state;
   const range = { from: (state.head?.seq ?? -1) + 1 };
   for await (const recorded of log.readStream(deliveryStream(webhookId), range))
-    next = evolveDeliveries(next, deliveryEventReader.eventOf(recorded));
+    next = evolveDeliveries(next, deliveryEventOf(recorded));
   return next;
 }

@@ -61,8 +61,8 @@ export class DeliveryRecord {
       append: async (fact) => {
         const stream = deliveryStream(this.#webhookId);
         const after = { stream, subject: this.#webhookId, head: this.#state.head, facts: [fact] };
-        const { recorded, position } = await appendFacts(this.#deps, after, signal);
-        for (const event of recorded) this.#state = evolveDeliveries(this.#state, { ...event, position });
+        const { recorded } = await appendFacts(this.#deps, after, signal);
+        this.#state = recorded.reduce(evolveDeliveries, this.#state);
       },
     });
   }

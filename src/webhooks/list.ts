@@ -8,7 +8,7 @@ import type { AppendDeps, StreamHead } from '../eventsourcing/handle-command.js'
 import { appendFacts, headAt } from '../eventsourcing/handle-command.js';
 import { WebhookCorrupt } from './errors.js';
 import type { WebhookListFact } from './events.js';
-import { WEBHOOK_LIST_STREAM, corruption, webhookListReader } from './events.js';
+import { WEBHOOK_LIST_STREAM, corruption, webhookListEventOf } from './events.js';
 
 export interface WebhookListDeps extends AppendDeps {
   /** Called for each corrupt record. */
@@ -62,7 +62,7 @@ export class WebhookList {
 
   #fold(recorded: RecordedEvent, before: StreamHead | null, listed: Set<string>): void {
     try {
-      const { type, data } = webhookListReader.eventOf(recorded);
+      const { type, data } = webhookListEventOf(recorded);
       const follows = isLinked(before?.hash ?? GENESIS_HASH, recorded, this.#deps.system.sha256);
       // A record whose hash is wrong removes no webhook, and a webhook that it adds has a verified stream of its own.
       if (type === 'WebhookListed') listed.add(data.webhookId);

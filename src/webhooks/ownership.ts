@@ -7,7 +7,7 @@ import type { System } from '../system/system.js';
 import type { Claimed } from './claim.js';
 import { claimDeliveries } from './claim.js';
 import { WebhookCorrupt } from './errors.js';
-import { deliveryEventReader } from './events.js';
+import { deliveryEventOf } from './events.js';
 import type { Reports } from './reports.js';
 import type { Webhook } from './state.js';
 
@@ -129,7 +129,7 @@ function ownerChangeIn(recorded: RecordedEvent): { readonly owner: string | null
   if (recorded.type === 'DeliveriesReleased') return { owner: null };
   if (recorded.type !== 'DeliveriesClaimed') return null;
   try {
-    const { type, data } = deliveryEventReader.eventOf(recorded);
+    const { type, data } = deliveryEventOf(recorded);
     return type === 'DeliveriesClaimed' ? { owner: data.owner } : null;
   } catch {
     return null;

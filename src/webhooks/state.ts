@@ -1,9 +1,11 @@
 /** A webhook, folded from its stream. */
-import type { EventLog, Position } from '../eventlog/port.js';
+import type { EventLog, Position, RecordedEvent } from '../eventlog/port.js';
 import type { StreamHead } from '../eventsourcing/handle-command.js';
+import type { SealedEvent } from '../eventsourcing/hash-chain.js';
+import { readVerified } from '../eventsourcing/hash-chain.js';
 import type { System } from '../system/system.js';
-import type { Placed, WebhookFact } from './events.js';
-import { webhookEventReader, webhookStream } from './events.js';
+import type { WebhookFact } from './events.js';
+import { corruption, webhookEventOf, webhookStream } from './events.js';
 
 /** How long the secret before a rotation also signs, in milliseconds. */
 const OLD_SECRET_MS = 24 * 3_600_000;
@@ -35,8 +37,11 @@ export interface Webhook {
   readonly head: StreamHead;
 }
 
+/** An event of a webhook with its place in the log. */
+type PlacedEvent = SealedEvent<WebhookFact> & { readonly position: Position };
+
 /** A webhook after an event, or null before its registration. */
-export function evolveWebhook(webhook: Webhook | null, event: Placed<WebhookFact>, id: string): Webhook | null {
+export function evolveWebhook(webhook: Webhook | null, event: PlacedEvent, id: string): Webhook | null {
   const head = { seq: event.seq, id: event.id, hash: event.hash };
   if (event.type === 'WebhookRegistered') {
     const { url, types, blueprintId, secret } = event.data;
@@ -48,7 +53,7 @@ export function evolveWebhook(webhook: Webhook | null, event: Placed<WebhookFact
   return webhook && { ...webhook, ...changesBy(webhook, event), head };
 }
 
-type Change = Exclude<Placed<WebhookFact>, { type: 'WebhookRegistered' }>;
+type Change = Exclude<PlacedEvent, { type: 'WebhookRegistered' }>;
 
 function changesBy({ secret }: Webhook, event: Change): Partial<Webhook> {
   switch (event.type) {
@@ -77,7 +82,10 @@ export async function readWebhookOn(
 ): Promise<Webhook | null> {
   let webhook = before;
   const range = { sha256: system.sha256, from: (before?.head.seq ?? -1) + 1 };
-  for await (const event of webhookEventReader.read(log, webhookStream(webhookId), range))
+  const stream = webhookStream(webhookId);
+  const eventOf = (recorded: RecordedEvent) => ({ ...webhookEventOf(recorded), position: recorded.position });
+  const corrupt = (seq: number, cause: unknown): Error => corruption(stream, seq, cause);
+  for await (const event of readVerified(log, { stream, eventOf, corrupt }, range))
     webhook = evolveWebhook(webhook, event, webhookId);
   return webhook;
 }
