@@ -18,14 +18,16 @@ export type Sent = { readonly outcome: 'exported' } | Refused | Later;
 interface Refused {
   readonly outcome: 'refused';
   readonly reason: string;
+  /** Whether it has kept the other spans of the request, so that none may be sent again (specification of OTLP/HTTP). */
+  readonly isPartial: boolean;
 }
 
 /** The collector is away or busy. */
 export interface Later {
   readonly outcome: 'later';
   readonly reason: string;
-  /** How long it asks to wait, in milliseconds, or null if it does not say. */
-  readonly retryAfterMs: number | null;
+  /** The header `Retry-After`, or null if there is none. */
+  readonly retryAfter: string | null;
 }
 
 export type Send = (spans: readonly Span[], signal: AbortSignal) => Promise<Sent>;
@@ -45,21 +47,23 @@ export function collector({ endpoint, headers }: CollectorSettings): Send {
       // Once it has accepted the spans, no fault of the rest may send them again.
       return sentBy(answer, await boundedText(answer, MAX_ANSWER_BYTES).catch(() => ''));
     } catch (error) {
-      return { outcome: 'later', reason: reasonIn(error), retryAfterMs: null };
+      return { outcome: 'later', reason: reasonIn(error), retryAfter: null };
     }
   };
 }
 
 function sentBy({ statusCode: status, headers }: Dispatcher.ResponseData, body: string): Sent {
   if (status < 200 || status >= 300) {
-    const seconds = Number(headers['retry-after'] ?? Number.NaN);
-    const retryAfterMs = Number.isFinite(seconds) && seconds >= 0 ? seconds * 1_000 : null;
     const reason = `it answered ${status}`;
-    return LATER.includes(status) ? { outcome: 'later', reason, retryAfterMs } : { outcome: 'refused', reason };
+    if (!LATER.includes(status)) return { outcome: 'refused', reason, isPartial: false };
+    const { 'retry-after': retryAfter } = headers;
+    return { outcome: 'later', reason, retryAfter: typeof retryAfter === 'string' ? retryAfter : null };
   }
   const rejected = fieldOf(fieldOf(jsonIn(body), 'partialSuccess'), 'rejectedSpans');
   const count = typeof rejected === 'string' || typeof rejected === 'number' ? Number(rejected) : 0;
-  return count === 0 ? { outcome: 'exported' } : { outcome: 'refused', reason: `it rejected ${count} spans` };
+  return count === 0
+    ? { outcome: 'exported' }
+    : { outcome: 'refused', reason: `it rejected ${count} spans`, isPartial: true };
 }
 
 /** The error of a host with two addresses has a code and no message. */

@@ -3,6 +3,7 @@ import type { OwnAppend } from '../run/live/own-appends.js';
 import type { Logger } from '../system/logger.js';
 import type { System } from '../system/system.js';
 import { settledWithin, wait } from '../system/async/deadline.js';
+import { retryAfterMs } from '../system/async/retry.js';
 import type { Later, Send, Sent } from './collector.js';
 import type { TraceCounts } from './metrics.js';
 import type { Span } from './spans.js';
@@ -12,6 +13,8 @@ const MAX_QUEUED = 10_000;
 /** Waits between two tries while the collector is away, in milliseconds. */
 const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 30_000;
+/** Longest wait that a collector can ask for, in milliseconds. Meanwhile traces fill the queue. */
+const LONGEST_ASKED_MS = 600_000;
 /** A request gets no further trace once it has this many spans, the default of OpenTelemetry's exporters. */
 const ENOUGH_SPANS = 512;
 /** How long a stop waits for traces, in milliseconds, unless the collector is away. */
@@ -23,7 +26,7 @@ export interface TraceExporterDeps {
   readonly delayMs: number;
   /** The trace of a run, or null if the run has not ended. Waits while the log is unavailable. */
   readonly traceOf: (runId: string, signal: AbortSignal) => Promise<readonly Span[] | null>;
-  readonly system: Pick<System, 'after' | 'random'>;
+  readonly system: Pick<System, 'now' | 'after' | 'random'>;
   readonly logger: Logger;
 }
 
@@ -88,8 +91,8 @@ export class TraceExporter {
       const sent = await send(spans, signal);
       if (sent.outcome === 'later') await this.#away(sent);
       // Alone, each shows whether it was at fault.
-      else if (sent.outcome === 'refused' && runs > 1) this.#singles = runs;
-      else for (let left = runs; left > 0; left -= 1) this.#settle(sent);
+      else if (sent.outcome === 'refused' && !sent.isPartial && runs > 1) this.#singles = runs;
+      else for (let left = runs; left > 0; left -= 1) this.#settle(withCount(sent, runs));
     }
     this.#working = null;
   }
@@ -102,7 +105,7 @@ export class TraceExporter {
       const spans = await this.#spansOf(runId);
       if (typeof spans === 'string') {
         // Those before it are sent first.
-        if (runs === 0) this.#settle({ outcome: 'refused', reason: spans });
+        if (runs === 0) this.#settle({ outcome: 'refused', reason: spans, isPartial: false });
         break;
       }
       batch.push(...spans);
@@ -132,13 +135,21 @@ export class TraceExporter {
     if (sent.outcome === 'refused') logger.error({ runId, reason: sent.reason }, 'traces: a trace was not exported');
   }
 
-  async #away({ reason, retryAfterMs }: Later): Promise<void> {
+  async #away({ reason, retryAfter }: Later): Promise<void> {
     const { system, logger } = this.#deps;
     if (this.#stopping.signal.aborted) return;
     if (this.#failures === 0) logger.error({ reason }, 'traces: the collector is away; runs continue, traces wait');
     const doubledMs = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** this.#failures);
     this.#failures = Math.min(this.#failures + 1, 10);
-    const waitMs = Math.min(LONGEST_WAIT_MS, retryAfterMs ?? doubledMs * (0.5 + system.random() / 2));
+    const askedMs = retryAfter === null ? null : retryAfterMs(retryAfter, Date.parse(system.now()));
+    // Never less than its own wait, or a collector that asks for the next request at once would take processor time from runs.
+    const waitMs = Math.max(doubledMs * (0.5 + system.random() / 2), Math.min(LONGEST_ASKED_MS, askedMs ?? 0));
     await wait(system, waitMs, this.#stopping.signal);
   }
+}
+
+/** The answer, which does not say which of several traces a rejected span belongs to. */
+function withCount(sent: Exclude<Sent, Later>, runs: number): Exclude<Sent, Later> {
+  if (sent.outcome === 'exported' || runs === 1) return sent;
+  return { ...sent, reason: `${sent.reason} of ${runs} traces in one request` };
 }

@@ -2,11 +2,12 @@
 import { retryWhileUnavailable } from '../eventsourcing/append-with-retry.js';
 import { RunCorrupt } from '../run/errors.js';
 import { inTime } from '../system/async/deadline.js';
+import { retryAfterMs } from '../system/async/retry.js';
 import type { System } from '../system/system.js';
 import type { Delivery } from './deliveries.js';
 import type { Messages } from './message.js';
 import type { Post, PostAnswer } from './post.js';
-import { nextAttemptMs, retryAfterMs } from './retry-schedule.js';
+import { nextAttemptMs } from './retry-schedule.js';
 import type { HmacSha256 } from './signature.js';
 import { signedHeaders } from './signature.js';
 import type { Webhook } from './state.js';

@@ -35,13 +35,3 @@ export function nextAttemptMs(
   const waitMs = retryAfterMs === null ? (WAITS_MS[attempts - 1] ?? HOUR_MS) : Math.max(shortestMs, retryAfterMs);
   return Math.min(endMs, Math.ceil(nowMs + waitMs * (1 + JITTER * random())));
 }
-
-/**
- * The wait that the header `Retry-After` asks for (RFC 9110, section 10.2.3), in milliseconds: seconds, also with decimals, or
- * a date. Null if it is neither.
- */
-export function retryAfterMs(text: string, nowMs: number): number | null {
-  if (/^\d+(?:\.\d+)?$/.test(text)) return Number(text) * 1_000;
-  const atMs = /^[A-Z][a-z]{2,8}, .* GMT$/.test(text) ? Date.parse(text) : Number.NaN;
-  return Number.isNaN(atMs) ? null : Math.max(0, atMs - nowMs);
-}

@@ -85,6 +85,37 @@ describe('The export of traces', () => {
     expect(new Set(traced()).size).to.equal(1);
   });
 
+  it('asks less and less often, though a busy collector asks for the next request at once', async () => {
+    collector.answerBy([(response) => void response.writeHead(503, { 'Retry-After': '0' }).end()]);
+    await run();
+    await collector.until(() => collector.calls.length === 4);
+    const [first = 0, , , fourth = 0] = collector.calls.map(({ atMs }) => atMs);
+    // At least half of 500, 1,000 and 2,000 ms.
+    expect(fourth - first).to.be.at.least(1_700);
+  });
+
+  it('waits until the date that a busy collector names', async () => {
+    const date = new Date(Date.now() + 5_000).toUTCString();
+    collector.answerBy([(response) => void response.writeHead(429, { 'Retry-After': date }).end(), ACCEPTED]);
+    await run();
+    await collector.until(() => collector.calls.length === 2);
+    expect(Date.now()).to.be.at.least(Date.parse(date) - 5);
+  });
+
+  it('sends no span again of a request of which the collector has rejected a part', async () => {
+    await collector.goAway();
+    const runs = [await run(), await run()];
+    collector.answerBy([sends({ partialSuccess: { rejectedSpans: '1', errorMessage: 'no' } }), ACCEPTED]);
+    await collector.comeBack();
+    await untilTrue(async () => (await outcomes())['queued'] === 0);
+    expect(traced()).to.have.members(runs.map((id) => id.replaceAll('-', '')));
+    expect(await outcomes()).to.deep.equal({ exported: 0, refused: 2, queued: 0 });
+    expect(service.faults.at(-1)).to.deep.equal({
+      runId: runs[1],
+      reason: 'it rejected 1 spans of 2 traces in one request',
+    });
+  });
+
   it('gives up a trace that the collector refuses, logs why, and sends the next', async () => {
     const rejects = sends({ partialSuccess: { rejectedSpans: '3', errorMessage: 'no' } });
     collector.answerBy([answersStatus(400), rejects, ACCEPTED]);

@@ -33,6 +33,16 @@ export function providerWaitMs(failures: number, retryAfterMs: number | undefine
   return Math.max(backoffMs(PROVIDER_BACKOFF, failures) * random, honouredMs(retryAfterMs));
 }
 
+/**
+ * The wait that the header `Retry-After` asks for (RFC 9110, section 10.2.3), in milliseconds: seconds, also with decimals, or
+ * a date. Null if it is neither.
+ */
+export function retryAfterMs(text: string, nowMs: number): number | null {
+  if (/^\d+(?:\.\d+)?$/.test(text)) return Number(text) * 1_000;
+  const atMs = /^[A-Z][a-z]{2,8}, .* GMT$/.test(text) ? Date.parse(text) : Number.NaN;
+  return Number.isNaN(atMs) ? null : Math.max(0, atMs - nowMs);
+}
+
 export interface RetryPolicy {
   readonly system: Pick<System, 'after'>;
   /** Ends the retries: the last error is thrown. */
