@@ -118,9 +118,7 @@ function routerOf(routes: readonly Route[], http: HttpContext): Router {
       const caller = await authenticate(ctx.req, required, http);
       if (route.access !== 'open') endRequestWith(caller, ctx, http);
       if (route.isProbe !== true) enforceLimits(ctx, http.limits.request(clientOf(ctx.req, caller, http)));
-      const answer = await route.handle(ctx, caller);
-      if (takesTicket) endAnswerWith(caller, ctx, http);
-      sendAnswer(ctx, answer, http);
+      sendAnswer(ctx, await route.handle(ctx, caller), http);
     };
     router.register(path, [route.method], serve, route.isAlsoId === true ? { name: ALSO_ID } : {});
   }
@@ -141,16 +139,6 @@ function endRequestWith(caller: Grant, { req, res }: Context, { authenticator }:
     if (!req.complete) req.destroy();
   };
   whenClosed(res, authenticator.watch(caller, cutOff));
-}
-
-/** Ends an event stream when its caller's grant ends, and counts it until then. */
-function endAnswerWith(caller: Grant, { res }: Context, { authenticator, streams }: HttpContext): void {
-  const close = streams.open();
-  const unwatch = authenticator.watch(caller, () => res.destroy());
-  whenClosed(res, () => {
-    close();
-    unwatch();
-  });
 }
 
 /** Checks host and origin, the first check after the route. @throws {RequestRefused} 421, 403 */

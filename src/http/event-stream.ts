@@ -2,6 +2,7 @@
 import type { ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { isFault } from '../api/problems.js';
+import type { Grant } from '../keys/caller.js';
 import { whenClosed } from './answer.js';
 import type { HttpContext } from './route.js';
 
@@ -51,8 +52,12 @@ function encodeCursor(cursor: string): Buffer {
 interface EventStreamOptions {
   /** The first bytes. Default: the `retry` field. */
   readonly opening?: Buffer;
-  readonly http: Pick<HttpContext, 'system' | 'onFault' | 'unsent' | 'withinDeadline'>;
+  readonly http: Pick<HttpContext, 'system' | 'onFault' | 'unsent' | 'withinDeadline' | 'streams'> & {
+    readonly authenticator: Pick<HttpContext['authenticator'], 'watch'>;
+  };
   readonly response: ServerResponse;
+  /** The stream breaks off when the grant of its caller ends. */
+  readonly caller: Grant;
   /** Sends the events. The answer ends when it resolves, and breaks off when it rejects after the answer has begun. */
   readonly deliver: (sink: EventSink) => Promise<void>;
 }
@@ -62,13 +67,13 @@ interface EventStreamOptions {
  *
  * @throws what `deliver` throws before the answer begins
  */
-export async function eventStream({ http, response, deliver, opening }: EventStreamOptions): Promise<Readable> {
-  const sink = new EventSink(http, response, opening);
+export async function eventStream({ deliver, ...options }: EventStreamOptions): Promise<Readable> {
+  const sink = new EventSink(options);
   deliver(sink).then(
     () => sink.end(),
     (error: unknown) => sink.fail(error),
   );
-  await http.withinDeadline(sink.begun);
+  await options.http.withinDeadline(sink.begun);
   return sink.body;
 }
 
@@ -93,7 +98,7 @@ export class EventSink {
   #takenBefore = 0;
   #cancelBeat: () => void;
 
-  constructor(http: EventStreamOptions['http'], response: ServerResponse, opening: Buffer = RETRY) {
+  constructor({ http, response, caller, opening = RETRY }: Omit<EventStreamOptions, 'deliver'>) {
     this.#http = http;
     this.#response = response;
     // Node calls `read` as it takes the last bytes of the queue.
@@ -104,7 +109,11 @@ export class EventSink {
     });
     this.#put(opening);
     this.#cancelBeat = http.system.after(BEAT_MS, () => this.#beat());
+    const endCount = http.streams.open();
+    const unwatch = http.authenticator.watch(caller, () => response.destroy());
     whenClosed(response, () => {
+      endCount();
+      unwatch();
       this.#cancelBeat();
       this.#gone.abort(CLIENT_GONE);
       this.end();

@@ -2,7 +2,7 @@
 import type { RouterContext } from '@koa/router';
 import type { IncomingMessage } from 'node:http';
 import type { Answer } from '../http/answer.js';
-import { whenClosed } from '../http/answer.js';
+import { closedSignal } from '../http/answer.js';
 import { bodyOf } from '../http/body.js';
 import { chunkedBody } from '../http/chunked-body.js';
 import type { HttpContext, Route } from '../http/route.js';
@@ -82,15 +82,8 @@ function toolsOf(http: HttpContext): readonly Tool[] {
 }
 
 /** The call ends with its client and with the caller's grant. */
-function callIn(ctx: RouterContext, { authenticator }: HttpContext, caller: Grant): ToolCall {
-  const { req, res: response } = ctx;
-  const gone = new AbortController();
-  const cancelWatch = authenticator.watch(caller, () => response.destroy());
-  whenClosed(response, () => {
-    cancelWatch();
-    gone.abort();
-  });
-  return { caller, req, signal: gone.signal };
+function callIn({ req, res }: RouterContext, http: HttpContext, caller: Grant): ToolCall {
+  return { caller, req, signal: closedSignal(res, caller, http) };
 }
 
 /** Headers that the protocol reads. */

@@ -10,9 +10,8 @@ import { failureOf } from '../run/state.js';
 import { chatTextOf, completionOf, encoded, headOf } from './chat-object.js';
 import { openingChunk, progressChunk, textChunks } from './chat-object.js';
 import { blueprintOf, modelStarts } from './council-model.js';
-import type { ModelDeps } from './default-model.js';
-import { isFrontEndTask } from './default-model.js';
-import { taskAnswer } from './front-end-task.js';
+import type { TaskDeps } from './front-end-task.js';
+import { isFrontEndTask, taskAnswer } from './front-end-task.js';
 import { errorOf, refusal } from './errors.js';
 import type { FollowDeps } from './followed-run.js';
 import { endOf } from './followed-run.js';
@@ -22,7 +21,7 @@ import { RUN_ID_HEADER, streamAnswer } from './stream.js';
 import { conversationOf } from './topic.js';
 import { assertChatSupported } from './unsupported.js';
 
-export function chatRoute(following: FollowDeps, deps: Omit<ModelDeps, 'http'>): Route {
+export function chatRoute(following: FollowDeps, deps: TaskDeps): Route {
   const { http } = following;
   const reader = bodyOf(http.schemas, 'chat-request.json', { isRequired: true });
   const start = modelStarts(http);

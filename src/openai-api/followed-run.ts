@@ -2,7 +2,7 @@
 import type { ServerResponse } from 'node:http';
 import { RequestRefused, isFault } from '../api/problems.js';
 import { ServiceStopping } from '../errors.js';
-import { whenClosed } from '../http/answer.js';
+import { closedSignal } from '../http/answer.js';
 import type { HttpContext } from '../http/route.js';
 import type { Grant } from '../keys/caller.js';
 import type { RunEvent } from '../run/events.js';
@@ -29,31 +29,10 @@ export interface Connection {
   readonly isForeground: boolean;
 }
 
-/** Ends a response when its caller's grant ends. @param signal aborts when the response is closed */
-export function endWithGrant(
-  { authenticator }: HttpContext,
-  {
-    caller,
-    response,
-    signal,
-  }: { readonly caller: Grant; readonly response: ServerResponse; readonly signal: AbortSignal },
-): void {
-  const stop = authenticator.watch(caller, () => response.destroy());
-  whenAborted(signal, stop);
-}
-
-/** Calls back when a signal aborts, or at once if it has. */
-export function whenAborted(signal: AbortSignal, onAborted: () => void): void {
-  if (signal.aborted) onAborted();
-  else signal.addEventListener('abort', onAborted, { once: true });
-}
-
 /** Waits for the end of a run. @throws {ServiceStopping}, or {RequestRefused} if the client has gone */
 export async function endOf(deps: FollowDeps, connection: Connection, response: ServerResponse): Promise<RunState> {
-  const gone = new AbortController();
-  whenClosed(response, () => gone.abort('the client has gone'));
-  endWithGrant(deps.http, { caller: connection.caller, response, signal: gone.signal });
-  const run = await follow(deps, connection, { signal: gone.signal, onState: () => undefined });
+  const signal = closedSignal(response, connection.caller, deps.http);
+  const run = await follow(deps, connection, { signal, onState: () => undefined });
   if (run !== null) return run;
   // The client has gone, so no client reads this answer.
   throw new RequestRefused('The client has gone', { status: 400 });

@@ -6,7 +6,7 @@ import { EVENT_STREAM_HEADERS, eventStream } from '../http/event-stream.js';
 import type { RunEvent } from '../run/events.js';
 import type { RunState } from '../run/state.js';
 import type { Connection, FollowDeps } from './followed-run.js';
-import { endWithGrant, follow, whenAborted } from './followed-run.js';
+import { follow } from './followed-run.js';
 
 /** Name of the header with the run's id. */
 export const RUN_ID_HEADER = 'Council-Run-Id';
@@ -29,12 +29,10 @@ export async function streamAnswer(
       return taken;
     };
     sink.begin();
-    endWithGrant(http, { caller, response: ctx.res, signal: sink.signal });
-    whenAborted(sink.signal, http.streams.open());
     await follow(deps, connection, { signal: sink.signal, onState });
   };
   const opening = comment(`run ${runId}`);
-  const body = await eventStream({ http, response: ctx.res, deliver, opening });
+  const body = await eventStream({ http, response: ctx.res, caller, deliver, opening });
   return { status: 200, headers: { ...EVENT_STREAM_HEADERS, [RUN_ID_HEADER]: runId }, body };
 }
 

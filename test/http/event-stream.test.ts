@@ -4,7 +4,9 @@ import type { AddressInfo } from 'node:net';
 import type { EventSink } from '../../src/http/event-stream.js';
 import { UnsentBytes } from '../../src/system/async/unsent-bytes.js';
 import { encodeEvent, eventStream } from '../../src/http/event-stream.js';
+import { ANYONE } from '../../src/keys/caller.js';
 import { elementAt } from '../../src/system/element.js';
+import { OpenCount } from '../../src/system/open-count.js';
 import { openEventStream } from '../support/event-stream-client.js';
 import { manualSystem } from '../support/manual-system.js';
 import { untilTrue } from '../support/until-true.js';
@@ -18,14 +20,17 @@ describe('An event stream', () => {
   it('disconnects a client that reads nothing, but not a slow one', async () => {
     const system = manualSystem();
     const open: EventSink[] = [];
-    const http = { system, unsent: new UnsentBytes(), onFault: () => expect.fail('Nothing fails'), withinDeadline };
+    const http = {
+      ...{ system, unsent: new UnsentBytes(), onFault: () => expect.fail('Nothing fails'), withinDeadline },
+      ...{ streams: new OpenCount(), authenticator: { watch: () => () => undefined } },
+    };
     const server = createServer((_, response) => {
       const deliver = (sink: EventSink): Promise<void> => {
         sink.begin();
         open.push(sink);
         return new Promise((resolve) => sink.signal.addEventListener('abort', () => resolve()));
       };
-      void eventStream({ http, response, deliver }).then((body) => body.pipe(response));
+      void eventStream({ http, response, caller: ANYONE, deliver }).then((body) => body.pipe(response));
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;

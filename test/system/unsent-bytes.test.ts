@@ -3,6 +3,8 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { WebSocket, WebSocketServer } from 'ws';
 import type { EventSink } from '../../src/http/event-stream.js';
+import { ANYONE } from '../../src/keys/caller.js';
+import { OpenCount } from '../../src/system/open-count.js';
 import { encodeEvent, eventStream } from '../../src/http/event-stream.js';
 import { elementAt } from '../../src/system/element.js';
 import type { Reader } from '../../src/system/async/unsent-bytes.js';
@@ -53,10 +55,10 @@ describe('Unsent bytes of event streams and sockets', () => {
       const http = {
         system,
         unsent: boundOf('stream'),
-        onFault,
+        ...{ onFault, streams: new OpenCount(), authenticator: { watch: () => () => undefined } },
         withinDeadline: <T>(work: Promise<T>): Promise<T> => work,
       };
-      void eventStream({ http, response, deliver }).then((body) => body.pipe(response));
+      void eventStream({ http, response, caller: ANYONE, deliver }).then((body) => body.pipe(response));
     });
     const sendQueue = new SendQueue({ system, unsent: boundOf('socket') });
     const sockets = new WebSocketServer({ server, perMessageDeflate: false });

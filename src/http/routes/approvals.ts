@@ -96,7 +96,7 @@ function streamRoute(http: HttpContext): Route {
       takePlace(ctx.res);
       const wanted = { start, isFirst, filter: filterOf(rest, caller), caller };
       const deliver = (sink: EventSink): Promise<void> => deliverInbox(http, sink, wanted);
-      const body = await eventStream({ http, response: ctx.res, deliver });
+      const body = await eventStream({ http, response: ctx.res, caller, deliver });
       return { status: 200, headers: EVENT_STREAM_HEADERS, body };
     },
   };

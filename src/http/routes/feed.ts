@@ -41,13 +41,13 @@ export function feedRoute(http: HttpContext): Route {
       mediaType: 'text/event-stream',
     },
     problems: [409],
-    async handle(ctx) {
+    async handle(ctx, caller) {
       const { from = null, types, blueprint_id: blueprintId = null } = query.read(ctx);
       const wanted = { types: typesIn(types, known), blueprintId };
       const start = await startIn(ctx, http, from);
       takePlace(ctx.res);
       const deliver = (sink: EventSink): Promise<void> => deliverFeed(http, sink, { ...wanted, start });
-      const body = await eventStream({ http, response: ctx.res, deliver });
+      const body = await eventStream({ http, response: ctx.res, caller, deliver });
       return { status: 200, headers: EVENT_STREAM_HEADERS, body };
     },
   };

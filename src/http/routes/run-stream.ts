@@ -42,7 +42,7 @@ export function streamRoute(http: HttpContext): Route {
       mediaType: 'text/event-stream',
     },
     nothing: "The client knows the run's last event: nothing follows",
-    async handle(ctx) {
+    async handle(ctx, caller) {
       const { from } = query.read(ctx);
       const after = lastEventIdOf(ctx) ?? from;
       const runId = runIdIn(ctx);
@@ -51,7 +51,7 @@ export function streamRoute(http: HttpContext): Route {
       if (run.completedAt !== null && after >= run.seq) return { status: 204, body: null };
       takePlace(ctx.res);
       const deliver = (sink: EventSink): Promise<void> => deliverRun(http, sink, { run, after });
-      const body = await eventStream({ http, response: ctx.res, deliver });
+      const body = await eventStream({ http, response: ctx.res, caller, deliver });
       return { status: 200, headers: EVENT_STREAM_HEADERS, body };
     },
   };
