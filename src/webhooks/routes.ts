@@ -104,7 +104,8 @@ async function assertAccepted(
     const late = (): Error => new Error('the name server does not answer');
     await inTime(() => acceptedAddresses(url, rules), { system, maxMs: RESOLVE_MS, late });
   } catch (error) {
-    if (error instanceof AddressRefused) throw urlRefused(`Input should have a public address: ${error.message}`);
+    if (error instanceof AddressRefused)
+      throw urlRefused(`Input should have a public address, unless WEBHOOK_ALLOW_PRIVATE is on: ${error.message}`);
   }
 }
 
