@@ -137,7 +137,10 @@ export class KeyStore {
       if (isFirst && this.#ring.size > 0) throw new KeyNotFirst();
       assertKeyRequest(request, system.now());
       if (this.#ring.size === 0 && !scopes.includes('admin')) {
-        throw new KeyRefused({ field: 'scopes', reason: 'the first key needs the scope admin, to add others' });
+        throw new KeyRefused({
+          field: 'scopes',
+          reason: 'there are no keys yet, and the first key needs the scope admin, to add others',
+        });
       }
       if (this.#ring.named(name) !== undefined) throw new KeyTaken({ name });
       if (this.#ring.size >= MAX_KEYS) throw new TooManyKeys({ limit: MAX_KEYS });
