@@ -202,7 +202,7 @@ function UsageTable({ title, note, head, rows }: UsageTableProps) {
 
 function UsageCells({ usage }: { readonly usage: OverviewUsage }) {
   const { input_tokens: input, output_tokens: output, cost_usd: cost, unpriced_calls: unpriced } = usage;
-  const missing = cost === null || unpriced === 0 ? '' : `, ${countOf(unpriced, 'call')} without a price`;
+  const missing = cost === null || unpriced === 0 ? '' : `, ${countOf(unpriced, 'call')} of unknown cost`;
   return (
     <>
       <td class="numeric">{input === null ? 'not reported' : shortCount(input)}</td>
