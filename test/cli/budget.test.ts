@@ -210,6 +210,15 @@ describe('The line of an event', () => {
     expect(eventLine({ ...failed, type: 'NodeCompleted', data: older }, plain, null)).to.include('cost not reported');
   });
 
+  it('counts one draft of a run in the singular', () => {
+    const end = (iterationCount: number) => ({ finalDraft: 'x', criticScore: 8, iterationCount });
+    const lineOf = (count: number) => eventLine({ ...failed, type: 'RunCompleted', data: end(count) }, plain, null);
+    expect([1, 2].map((count) => /score 8, (.*), draft/.exec(lineOf(count))?.[1])).to.deep.equal([
+      '1 iteration',
+      '2 iterations',
+    ]);
+  });
+
   it('says that a cost is not reported, and never 0', () => {
     const usage = { inputTokens: null, outputTokens: null, cachedInputTokens: null, reasoningTokens: null };
     const data = { node: 'poet', step: 1, output: { draft: 'x' }, route: { next: [] }, usage, costUsd: null };

@@ -14,7 +14,7 @@ describe('council overview', () => {
     expect(stdout)
       .to.match(/^Duration: median \d+\.\d s, p95 \d+\.\d s$/m)
       .and.to.include('Waiting now: 0');
-    expect(stdout).to.match(/^ {2}built-in council: 1 runs, score 8, \d+ tokens in, \d+ out, \$0$/m);
+    expect(stdout).to.match(/^ {2}built-in council: 1 run, score 8, \d+ tokens in, \d+ out, \$0$/m);
     const json = await council.ask('overview', '--json');
     expect(JSON.parse(json.stdout)).to.deep.equal(JSON.parse((await rest.get('/api/overview')).text));
   });

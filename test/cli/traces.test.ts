@@ -47,7 +47,7 @@ describe('council traces', () => {
     await collector.until(() => sent().length === 2);
     const own = sent();
 
-    const summary = 'Exported 2 runs; 1 have not ended, 0 were not exported\n';
+    const summary = 'Exported 2 runs; not ended: 1, not exported: 0\n';
     const here = await exported(['--from', '2026-01-01', '--url', service.url]);
     expect(here).to.deep.include({ code: 0, stdout: summary });
     expect(sent().length).to.equal(4);
@@ -56,7 +56,7 @@ describe('council traces', () => {
     expect(stopped).to.deep.include({ code: 0, stdout: summary });
     expect(sent()).to.deep.equal([...own, ...own, ...own].sort());
     const before = await exported(['--from', '2020-01-01', '--to', '2020-12-31'], { DATA_DIR: dataDir });
-    expect(before.stdout).to.equal('Exported 0 runs; 0 have not ended, 0 were not exported\n');
+    expect(before.stdout).to.equal('Exported 0 runs; not ended: 0, not exported: 0\n');
   });
 
   it('says which runs the collector has refused, and exits with 1', async () => {
@@ -64,7 +64,7 @@ describe('council traces', () => {
     expect(run.code).to.equal(0);
     collector.answerBy([answersStatus(413)]);
     const { code, stdout, stderr } = await exported(['--from', '2026-01-01']);
-    expect([code, stdout]).to.deep.equal([1, 'Exported 0 runs; 0 have not ended, 1 were not exported\n']);
+    expect([code, stdout]).to.deep.equal([1, 'Exported 0 runs; not ended: 0, not exported: 1\n']);
     expect(stderr).to.match(/^Cannot export run [0-9a-f-]{36}: it answered 413$/m);
   });
 

@@ -39,7 +39,7 @@ describe('council webhooks', () => {
     const [received] = receiver.received;
     const headers = { ...received?.headers } as Record<string, string>;
     expect(new Webhook(secret).verify(received?.body ?? '', headers)).to.be.an('object');
-    await untilTrue(async () => (await webhooks('deliveries', id)).stdout.includes('delivered, 1 attempts'));
+    await untilTrue(async () => (await webhooks('deliveries', id)).stdout.includes('delivered, 1 attempt'));
     const delivery = String(headers['webhook-id']);
     expect(await webhooks('retry', id, delivery)).to.include({ code: 0, stdout: '' });
     await receiver.until((all) => all.length === 2);

@@ -13,6 +13,7 @@ import { LogUnreadable } from '../../eventlog/port.js';
 import type { System } from '../../system/system.js';
 import { folderOfLog, openFolderLog } from '../records/folder-log.js';
 import { StreamChains } from '../records/stream-chains.js';
+import { countOf } from '../terminal/table.js';
 import type { CommandProcess } from './command.js';
 import { HELP, execute, printLines } from './command.js';
 import { EXIT, UsageFault } from './exit-codes.js';
@@ -75,7 +76,7 @@ async function checkLog(folder: string, { system: { sha256 }, say }: CheckDeps):
     const { events, streams, faults } = chainsOf(log, { last, sha256 });
     const found = [...(loss === null ? [] : [loss]), ...log.faults(), ...faults];
     log.assertUnchanged();
-    await say(`${file}: ${events} events in ${streams} streams, the last at position ${last}`);
+    await say(`${file}: ${countOf(events, 'event')} in ${countOf(streams, 'stream')}, the last at position ${last}`);
     for (const fault of found.slice(0, MAX_FAULTS)) await say(`- ${fault}`);
     if (found.length > MAX_FAULTS) await say(`- and ${found.length - MAX_FAULTS} more`);
     await say(

@@ -26,6 +26,7 @@ import type { Decision, RunDriver, RunOptions, Warn } from './driver.js';
 import { progressOf } from './run-progress.js';
 import { ArgumentInvalid } from './exit-codes.js';
 import { queue } from '../../system/async/queue.js';
+import { countOf } from '../terminal/table.js';
 
 export interface EmbeddedOptions {
   readonly dataDir: DataDirectory;
@@ -88,8 +89,7 @@ async function start({ registry }: Context, request: RunRequestedData): Promise<
 }
 
 function reportUnfinished(count: number, notify: EmbeddedOptions['notify']): void {
-  if (count > 0)
-    notify(`DATA_DIR holds ${count} unfinished ${count === 1 ? 'run' : 'runs'}. Continue with \`council serve\``);
+  if (count > 0) notify(`DATA_DIR holds ${countOf(count, 'unfinished run')}. Continue with \`council serve\``);
 }
 
 function requestOf(

@@ -2,7 +2,7 @@
 import { dollarText } from '../../run/cost-text.js';
 import type { Estimate, EstimateFigure } from '../../generated/schemas.js';
 import { inOneLine } from '../terminal/printer.js';
-import { tableText } from '../terminal/table.js';
+import { countOf, tableText } from '../terminal/table.js';
 import { AT_SERVICE, SERVICE_OPTIONS, serviceRead } from './service-read.js';
 
 const USAGE = `Usage: council estimate [--blueprint ID] --url URL [--json]
@@ -28,7 +28,7 @@ function textOf({ blueprint_id: id, runs, cost_usd: cost, tokens, duration_ms: d
     rowOf('tokens', tokens, String),
     rowOf('duration', duration, (ms) => `${(ms / 1_000).toFixed(1)} s`),
   ];
-  return `${council}: ${runs} completed ${runs === 1 ? 'run' : 'runs'}\n${tableText(rows)}`;
+  return `${council}: ${countOf(runs, 'completed run')}\n${tableText(rows)}`;
 }
 
 function rowOf(name: string, { median, p95 }: EstimateFigure, textOf: (value: number) => string): readonly string[] {

@@ -1,6 +1,7 @@
 /** `council overview`: shows figures of many runs at a service. */
 import type { Overview, OverviewDuration } from '../../generated/schemas.js';
 import { inOneLine } from '../terminal/printer.js';
+import { countOf } from '../terminal/table.js';
 import { usageText, usedIn } from '../terminal/usage-text.js';
 import { AT_SERVICE, SERVICE_OPTIONS, serviceRead } from './service-read.js';
 
@@ -32,7 +33,7 @@ function textOf({ from, to, outcomes, duration, days, councils, models, waiting 
     }),
     ...councils.map(({ blueprint_id: id, runs, score, usage }) => {
       const name = id === null ? 'built-in council' : id;
-      return `  ${inOneLine(name)}: ${runs} runs, score ${score ?? 'none'}, ${usageText(usedIn(usage))}`;
+      return `  ${inOneLine(name)}: ${countOf(runs, 'run')}, score ${score ?? 'none'}, ${usageText(usedIn(usage))}`;
     }),
     ...models.map(({ model, usage }) => `  ${inOneLine(model)}: ${usageText(usedIn(usage))}`),
   ];

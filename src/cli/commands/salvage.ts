@@ -12,6 +12,7 @@ import type { ReadOnlyLog } from '../../eventlog/embedded/read-only.js';
 import { nodeSystem } from '../../system/system.js';
 import { folderOfLog, openFolderLog } from '../records/folder-log.js';
 import { StreamChains } from '../records/stream-chains.js';
+import { countOf } from '../terminal/table.js';
 import type { CommandProcess } from './command.js';
 import { HELP, execute, printLines } from './command.js';
 import { ArgumentInvalid, EXIT, UsageFault } from './exit-codes.js';
@@ -68,9 +69,12 @@ async function salvageLog(log: ReadOnlyLog, { target, last, say }: SalvageOption
   for (const [stream, { revision, reason }] of chains.faults) {
     await say(`omitted: ${namedAs(stream)}: event ${revision}: ${reason}`);
   }
-  if (unreadable > 0) await say(`${unreadable} events are unreadable: their records are unknown and may be missing`);
+  if (unreadable > 0)
+    await say(`unreadable: ${countOf(unreadable, 'event')}; the records are unknown and may be missing`);
   const intact = chains.size - chains.faults.size;
-  await say(`Written to ${target}: ${events} events in ${intact} records; ${chains.faults.size} omitted`);
+  await say(
+    `Written to ${target}: ${countOf(events, 'event')} in ${countOf(intact, 'record')}; ${chains.faults.size} omitted`,
+  );
   return chains.faults.size + unreadable === 0 ? EXIT.done : EXIT.failed;
 }
 

@@ -12,6 +12,7 @@ import { collector } from '../../telemetry/collector.js';
 import { traceIn } from '../../telemetry/spans.js';
 import type { RunRecords } from '../records/record.js';
 import { linesIn } from '../records/record.js';
+import { countOf } from '../terminal/table.js';
 import type { CommandProcess, Output } from './command.js';
 import { EXIT, UsageFault } from './exit-codes.js';
 import { PLACES, RECORD_OPTIONS, onRecord } from './record-command.js';
@@ -42,7 +43,7 @@ export function traces(words: readonly string[], here: CommandProcess): Promise<
         if (here.signal.aborted) break;
       }
       const { exported, unfinished, refused } = counts;
-      await deps.print(`Exported ${exported} runs; ${unfinished} have not ended, ${refused} were not exported\n`);
+      await deps.print(`Exported ${countOf(exported, 'run')}; not ended: ${unfinished}, not exported: ${refused}\n`);
       return refused === 0 ? EXIT.done : EXIT.failed;
     });
   });

@@ -4,6 +4,7 @@ import type { CouncilClient } from '../../client/client.js';
 import type { WebhookDelivery, WebhookRequest } from '../../generated/schemas.js';
 import { nodeSystem } from '../../system/system.js';
 import { printable } from '../terminal/printer.js';
+import { countOf } from '../terminal/table.js';
 import type { CommandProcess, Output, Words } from './command.js';
 import { HELP, execute, serviceUrl } from './command.js';
 import { EXIT, UsageFault } from './exit-codes.js';
@@ -106,5 +107,7 @@ async function retry({ words: [id = '', delivery = ''], webhooks: known, signal,
 function deliveryLine({ id, type, run_id: runId, seq, status, attempts, ...last }: WebhookDelivery): string {
   const next = last.next_attempt_at === null ? [] : [`next ${last.next_attempt_at}`];
   const error = last.error === null ? [] : [last.error];
-  return [id, `${type} of ${runId} at ${seq}`, `${status}, ${attempts} attempts`, ...next, ...error].join('  ');
+  return [id, `${type} of ${runId} at ${seq}`, `${status}, ${countOf(attempts, 'attempt')}`, ...next, ...error].join(
+    '  ',
+  );
 }

@@ -9,6 +9,7 @@ import type { ExportedEvent } from '../../eventsourcing/hash-chain.js';
 import type { Difference, Verified } from '../../audit/verify.js';
 import type { Styler } from '../terminal/printer.js';
 import { inOneLine } from '../terminal/printer.js';
+import { countOf } from '../terminal/table.js';
 
 export interface StartedBetween {
   readonly from: string;
@@ -87,15 +88,14 @@ const UNFINISHED =
 
 export function verificationText(result: VerificationResult, style: Styler): string {
   const { isValid, runId, events, headHash, firstDifference } = result;
-  const noun = events === 1 ? 'event' : 'events';
-  const count = `${events} valid ${noun}`;
+  const count = countOf(events, 'valid event');
   const lines = [`run   ${inOneLine(runId) || 'unknown'}`, `head  ${headHash}`];
   if (firstDifference !== null) {
     const { seq, what } = firstDifference;
     const verdict = style('red', 'not valid');
     return textOf([`${verdict}: event ${seq}: ${inOneLine(what)}`, `${count} before it`, ...lines]);
   }
-  if (isValid === true) return textOf([`${style('green', 'valid')}: ${events} ${noun}`, ...lines]);
+  if (isValid === true) return textOf([`${style('green', 'valid')}: ${countOf(events, 'event')}`, ...lines]);
   return textOf([`${style('yellow', 'cannot tell')}: ${UNFINISHED}`, count, ...lines]);
 }
 

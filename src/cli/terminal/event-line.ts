@@ -123,7 +123,8 @@ const SUMMARIES: Readonly<Record<RunFactType, (data: Data, most: number) => stri
     const stop = endedBy === 'budget' ? `${BUDGET_ENDS.finished}: ` : '';
     const draft = typeof finalDraft === 'string' ? draftSummary(finalDraft, most) : 'no draft';
     const cost = usage === undefined ? '' : `${totalsText(usage)}, `;
-    return `${stop}score ${textOf(criticScore)}, ${textOf(iterationCount)} iterations, ${cost}${draft}`;
+    const iterations = iterationCount === 1 ? '1 iteration' : `${textOf(iterationCount)} iterations`;
+    return `${stop}score ${textOf(criticScore)}, ${iterations}, ${cost}${draft}`;
   },
   RunFailed: ({ kind, error, actor, usage }, most) => {
     const cost = usage === undefined ? '' : `, ${totalsText(usage)}`;

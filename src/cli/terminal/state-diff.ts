@@ -6,6 +6,7 @@ import { budgetText } from '../../run/cost-text.js';
 import { usageOf } from '../../run/effort.js';
 import type { Style, Styler } from './printer.js';
 import { inOneLine, printable } from './printer.js';
+import { countOf } from './table.js';
 import { usageText, usedOf } from './usage-text.js';
 import { diffArrays } from 'diff/lib/diff/array.js';
 
@@ -146,16 +147,12 @@ export function stateText(run: FoldedRun, cost: RunCost | null, style: Styler): 
   ].join('');
 }
 
-function callsText(calls: number): string {
-  return calls === 1 ? '1 call' : `${calls} calls`;
-}
-
 /** The usage, and what is spent of the budget if there is one. */
 function costFields(cost: RunCost | null): readonly (readonly [name: string, value: string])[] {
   if (cost === null) return [];
   const totals = usageOf(cost.effort);
   const used = usageText(usedOf(totals));
-  const usage = totals.calls === 0 ? used : `${callsText(totals.calls)}, ${used}`;
+  const usage = totals.calls === 0 ? used : `${countOf(totals.calls, 'call')}, ${used}`;
   if (cost.spending === null) return [['usage', usage]];
   const { budget, spent } = cost.spending;
   const spending = budgetText({ ...budget, spentUsd: spent.usd, spentTokens: spent.tokens });

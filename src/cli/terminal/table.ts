@@ -5,3 +5,8 @@ export function tableText(rows: readonly (readonly string[])[]): string {
   const lineOf = (row: readonly string[]): string => row.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join('  ');
   return rows.map((row) => `${lineOf(row).trimEnd()}\n`).join('');
 }
+
+/** A number of things, such as `1 attempt` or `2 attempts`. */
+export function countOf(count: number, thing: string): string {
+  return `${count} ${thing}${count === 1 ? '' : 's'}`;
+}

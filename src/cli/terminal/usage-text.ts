@@ -1,5 +1,6 @@
 /** Tokens and costs in words, as all commands print them. What is not known is not 0. */
 import { costText, unpricedModels } from '../../run/cost-text.js';
+import { countOf } from './table.js';
 import type { UsageTotals } from '../../run/effort.js';
 import type { OverviewUsage, RunUsage } from '../../generated/schemas.js';
 
@@ -24,7 +25,7 @@ export function usageText({ inputTokens, outputTokens, costUsd, calls, unmetered
   const isUnknown = inputTokens === null && outputTokens === null;
   if (isUnknown && costUsd === null) return NOTHING_REPORTED;
   const tokens = isUnknown ? 'tokens not reported' : `${inputTokens ?? '?'} tokens in, ${outputTokens ?? '?'} out`;
-  const missing = unmeteredCalls === 1 ? ', 1 call not reported' : `, ${unmeteredCalls} calls not reported`;
+  const missing = `, ${countOf(unmeteredCalls, 'call')} not reported`;
   return `${tokens}, ${costText(costUsd, unpriced)}${isUnknown || unmeteredCalls === 0 ? '' : missing}`;
 }
 
