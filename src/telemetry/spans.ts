@@ -5,15 +5,6 @@
  * Names follow the semantic conventions for generative AI of OpenTelemetry 1.41, in development. No span holds a text of a
  * run: neither topic, draft nor arguments.
  */
-import type {
-  NodeCompletedData,
-  NodeFailedData,
-  NodeStartedData,
-  RunCompletedData,
-  RunFailedData,
-  RunRequestedData,
-  ToolCalledData,
-} from '../generated/schemas.js';
 import type { RunEvent } from '../run/events.js';
 
 export type Attributes = Readonly<Record<string, string | number | boolean | null | undefined>>;
@@ -21,7 +12,7 @@ export type Attributes = Readonly<Record<string, string | number | boolean | nul
 export interface Span {
   readonly traceId: string;
   readonly spanId: string;
-  /** Null: the span of the run. */
+  /** Null for the span of the run. */
   readonly parentSpanId: string | null;
   readonly name: string;
   /** ISO 8601. */
@@ -51,6 +42,13 @@ interface OpenSpan extends Omit<Span, 'endedAt' | 'attributes' | 'error' | 'trac
   readonly opening: Attributes;
 }
 
+interface SpanEnd {
+  readonly attributes?: Attributes;
+  readonly error?: string | null;
+}
+
+type EventOf<T extends RunEvent['type']> = Extract<RunEvent, { readonly type: T }>;
+
 /** The names of providers in the conventions, where they differ from those of the settings. */
 const PROVIDERS: Readonly<Record<string, string>> = { gemini: 'gcp.gemini', mistral: 'mistral_ai', xai: 'x_ai' };
 
@@ -59,9 +57,11 @@ export class RunTrace {
   readonly #runId: string;
   readonly #traceId: string;
   readonly #sha256: Sha256;
+  /** The id of the span of the run, which `RunRequested` opens. */
+  readonly #rootId: string;
   readonly #ended: Span[] = [];
   /** By step. */
-  readonly #attempts = new Map<number, OpenSpan & { readonly panelStep: number | undefined }>();
+  readonly #attempts = new Map<number, OpenSpan>();
   #labels: ReadonlyMap<string, string> = new Map();
   #run: OpenSpan | null = null;
   #pause: OpenSpan | null = null;
@@ -71,6 +71,7 @@ export class RunTrace {
     this.#runId = runId;
     this.#traceId = traceIdOf(runId);
     this.#sha256 = sha256;
+    this.#rootId = spanIdOf(runId, 0, sha256);
   }
 
   /** The spans, that of the run first, or null if the run has not ended. */
@@ -82,40 +83,30 @@ export class RunTrace {
   add(event: RunEvent): void {
     switch (event.type) {
       case 'RunRequested':
-        this.#requested(event, event.data);
-        break;
+        return this.#openRun(event);
       case 'NodeStarted':
-        this.#started(event, event.data);
-        break;
+        return this.#openAttempt(event);
       case 'ToolCalled':
-        this.#toolCalled(event, event.data);
-        break;
+        return this.#addTool(event);
       case 'NodeCompleted':
       case 'NodeFailed':
-        this.#endAttempt(event, event.data);
-        break;
+        return this.#endAttempt(event);
       case 'PanelClosed':
-        this.#endAttempts(event, 'discarded', event.data.panelStep);
-        break;
+        return this.#endAttempts(event, 'discarded', event.data.panelStep);
       case 'RunPaused':
-        this.#paused(event);
-        break;
+        return this.#openPause(event);
       case 'GateDecided':
-        this.#endPause(event, event.data.action);
-        break;
+        return this.#endPause(event, event.data.action);
       case 'RunCompleted':
       case 'RunFailed':
-        this.#endRun(event, event.data);
-        break;
+        return this.#endRun(event);
       default:
       // Other events begin and end no span.
     }
   }
 
-  #requested(
-    { seq, at }: RunEvent,
-    { blueprintName, blueprintId, executionMode, graph, parent }: RunRequestedData,
-  ): void {
+  #openRun({ at, data }: EventOf<'RunRequested'>): void {
+    const { blueprintName, blueprintId, executionMode, graph, parent } = data;
     this.#labels = new Map(graph.nodes.map(({ id, label }) => [id, label]));
     const name = blueprintName ?? 'council';
     const opening = {
@@ -127,12 +118,12 @@ export class RunTrace {
       'council.blueprint.id': blueprintId,
     };
     const link = parent && { traceId: traceIdOf(parent.runId), spanId: spanIdOf(parent.runId, 0, this.#sha256) };
-    const spanId = this.#idAt(seq);
+    const spanId = this.#rootId;
     this.#run = { spanId, parentSpanId: null, name: `invoke_workflow ${name}`, startedAt: at, opening, link };
   }
 
-  #started({ seq, at }: RunEvent, started: NodeStartedData): void {
-    const { step, node, attempt, model, member, panelStep, iteration } = started;
+  #openAttempt({ seq, at, data }: EventOf<'NodeStarted'>): void {
+    const { step, node, attempt, model, member, panelStep, iteration } = data;
     // The attempt before was lost with its instance.
     this.#closeAttempt(step, at, { error: 'lost' });
     const name = this.#labels.get(node) ?? node;
@@ -151,29 +142,21 @@ export class RunTrace {
       'council.member': member,
       'council.panel_step': panelStep,
     };
-    this.#attempts.set(step, {
-      spanId: this.#idAt(seq),
-      parentSpanId: this.#rootId(),
-      name: `invoke_agent ${name}`,
-      startedAt: at,
-      opening,
-      link: null,
-      panelStep,
-    });
+    this.#attempts.set(step, this.#opened(`invoke_agent ${name}`, { seq, at }, opening));
   }
 
-  #toolCalled({ seq, at }: RunEvent, { step, tool, round, durationMs, error, hits }: ToolCalledData): void {
+  #addTool({ seq, at, data: { step, tool, round, durationMs, error, hits } }: EventOf<'ToolCalled'>): void {
     const startedAt = new Date(Date.parse(at) - durationMs).toISOString();
     const opening = {
       ...{ 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': tool, 'gen_ai.tool.type': 'datastore' },
       ...{ 'council.step': step, 'council.round': round, 'council.hits': hits.length },
     };
-    const ids = { spanId: this.#idAt(seq), parentSpanId: this.#attempts.get(step)?.spanId ?? this.#rootId() };
-    const span = { ...ids, name: `execute_tool ${tool}`, startedAt, opening, link: null };
-    this.#close(span, at, { error: error === null ? null : 'tool_error' });
+    const span = this.#opened(`execute_tool ${tool}`, { seq, at: startedAt }, opening);
+    const parentSpanId = this.#attempts.get(step)?.spanId ?? this.#rootId;
+    this.#close({ ...span, parentSpanId }, at, { error: error === null ? null : 'tool_error' });
   }
 
-  #endAttempt({ type, at }: RunEvent, data: NodeCompletedData | NodeFailedData): void {
+  #endAttempt({ at, data }: EventOf<'NodeCompleted' | 'NodeFailed'>): void {
     const { usage, costUsd } = data;
     const attributes = {
       'gen_ai.usage.input_tokens': usage?.inputTokens,
@@ -182,24 +165,24 @@ export class RunTrace {
       'gen_ai.usage.cache_creation.input_tokens': usage?.cacheWriteTokens,
       'council.cost_usd': costUsd,
     };
-    const error = type === 'NodeFailed' && 'kind' in data ? data.kind : null;
-    this.#closeAttempt(data.step, at, { attributes, error });
+    this.#closeAttempt(data.step, at, { attributes, error: 'kind' in data ? data.kind : null });
   }
 
   /** Ends attempts that have no end of their own: those of a panel, or all. */
   #endAttempts({ at }: RunEvent, outcome: string, panelStep?: number): void {
     for (const [step, attempt] of this.#attempts) {
-      if (panelStep !== undefined && attempt.panelStep !== panelStep) continue;
+      if (panelStep !== undefined && attempt.opening['council.panel_step'] !== panelStep) continue;
       this.#closeAttempt(step, at, { attributes: { 'council.outcome': outcome } });
     }
   }
 
-  #paused({ seq, at, type, data }: RunEvent): void {
-    if (type !== 'RunPaused') return;
-    const { gate, reason = 'approval' } = data;
-    const opening = { 'council.gate': gate, 'council.pause.reason': reason, 'gen_ai.conversation.id': this.#runId };
-    const ids = { spanId: this.#idAt(seq), parentSpanId: this.#rootId() };
-    this.#pause = { ...ids, name: 'wait_for_human', startedAt: at, opening, link: null };
+  #openPause({ seq, at, data }: EventOf<'RunPaused'>): void {
+    const opening = {
+      'council.gate': data.gate,
+      'council.pause.reason': data.reason ?? 'approval',
+      'gen_ai.conversation.id': this.#runId,
+    };
+    this.#pause = this.#opened('wait_for_human', { seq, at }, opening);
   }
 
   #endPause({ at }: RunEvent, decision: string): void {
@@ -207,19 +190,21 @@ export class RunTrace {
     this.#pause = null;
   }
 
-  #endRun(event: RunEvent, data: RunCompletedData | RunFailedData): void {
+  #endRun(event: EventOf<'RunCompleted' | 'RunFailed'>): void {
     this.#endPause(event, 'none');
     this.#endAttempts(event, 'aborted');
-    const { usage } = data;
+    const { data, at } = event;
+    const isFailed = 'kind' in data;
     const attributes = {
-      ...resultOf(data),
-      'council.run.calls': usage?.calls,
-      'council.run.input_tokens': usage?.inputTokens,
-      'council.run.output_tokens': usage?.outputTokens,
-      'council.run.cost_usd': usage?.costUsd,
+      'council.run.status': isFailed ? 'failed' : 'completed',
+      'council.run.score': isFailed ? null : data.criticScore,
+      'council.run.iterations': isFailed ? null : data.iterationCount,
+      'council.run.calls': data.usage?.calls,
+      'council.run.input_tokens': data.usage?.inputTokens,
+      'council.run.output_tokens': data.usage?.outputTokens,
+      'council.run.cost_usd': data.usage?.costUsd,
     };
-    const error = 'kind' in data ? data.kind : null;
-    if (this.#run !== null) this.#close(this.#run, event.at, { attributes, error });
+    if (this.#run !== null) this.#close(this.#run, at, { attributes, error: isFailed ? data.kind : null });
     this.#isOver = true;
   }
 
@@ -245,29 +230,11 @@ export class RunTrace {
     });
   }
 
-  #idAt(seq: number): string {
-    return spanIdOf(this.#runId, seq, this.#sha256);
+  /** A span in that of the run. */
+  #opened(name: string, { seq, at }: Pick<RunEvent, 'seq' | 'at'>, opening: Attributes): OpenSpan {
+    const spanId = spanIdOf(this.#runId, seq, this.#sha256);
+    return { spanId, parentSpanId: this.#rootId, name, startedAt: at, opening, link: null };
   }
-
-  /** The id of the span of the run. */
-  #rootId(): string {
-    return this.#run?.spanId ?? this.#idAt(0);
-  }
-}
-
-function resultOf(data: RunCompletedData | RunFailedData): Attributes {
-  if ('kind' in data) return { 'council.run.status': 'failed' };
-  const { criticScore, iterationCount } = data;
-  return {
-    'council.run.status': 'completed',
-    'council.run.score': criticScore,
-    'council.run.iterations': iterationCount,
-  };
-}
-
-interface SpanEnd {
-  readonly attributes?: Attributes;
-  readonly error?: string | null;
 }
 
 /** The trace of a run, or null if the run has not ended in these events. */
