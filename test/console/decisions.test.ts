@@ -157,8 +157,7 @@ describeInBrowser('A decision in the console', (browser) => {
     await page.getByRole('heading', { name: 'before The poet' }).waitFor();
     await page.getByText('Next: The poet').waitFor();
     await button(page, 'Reject').click();
-    await page
-      .getByRole('main')
+    await messages(page)
       .getByText(/Rejected “Elsewhere”: the run ends in \d s/)
       .waitFor();
     expect(await button(page, 'Approve').count()).to.equal(0);
@@ -167,6 +166,18 @@ describeInBrowser('A decision in the console', (browser) => {
     await button(messages(page), 'Undo').click();
     await page.getByRole('link', { name: /^Inbox/ }).click();
     await button(cardOf(page, 'Elsewhere'), 'Approve').waitFor();
+    expect(await decisionsOn(runId)).to.deep.equal([]);
+  });
+
+  it('is named once on the page of its run, with one button that undoes it', async () => {
+    const runId = await paused(rest, service, 'Said once');
+    const page = await openAs('ann', `runs/${runId}`);
+    await page.getByText('Next: The poet').waitFor();
+    await button(page, 'Approve').click();
+    await page.getByText('Your decision is not recorded yet.').waitFor();
+    expect(await page.getByText('Approved “Said once”').count()).to.equal(1);
+    await button(page, 'Undo').click();
+    await button(page, 'Approve').waitFor();
     expect(await decisionsOn(runId)).to.deep.equal([]);
   });
 

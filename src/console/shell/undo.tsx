@@ -45,7 +45,7 @@ export function UnderwayMessages() {
 }
 
 /** What a decision does and when, and the button that undoes it. */
-export function UnderwayText({ underway: { key, decision, sentAtMs } }: { readonly underway: Underway }) {
+function UnderwayText({ underway: { key, decision, sentAtMs } }: { readonly underway: Underway }) {
   const text = doneText(decision, decision.effect);
   if (sentAtMs === null) return <span class="grow break">{text}. Sending…</span>;
   return (

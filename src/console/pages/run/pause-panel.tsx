@@ -11,7 +11,7 @@ import type { Decision, Outcome } from '../../shell/decisions.js';
 import { pauseKey } from '../../shell/pending-approvals.js';
 import { pageUrl } from '../../shell/router.js';
 import { actor } from '../../shell/session.js';
-import { UnderwayText, decisions } from '../../shell/undo.js';
+import { decisions } from '../../shell/undo.js';
 import { BudgetPause } from '../../ui/budget-fields.js';
 import { Button, TextBox } from '../../ui/controls.js';
 import { NextStep } from '../../ui/next-step.js';
@@ -107,13 +107,8 @@ function Decide(props: DecideProps) {
   const limits = useSignal<TypedLimits | null>(null);
   const editing = useMemo(() => editingOf(props), [key]);
   const underway = decisions.of(key);
-  if (underway !== null) {
-    return (
-      <p class="row underway">
-        <UnderwayText underway={underway} />
-      </p>
-    );
-  }
+  // The message at the edge of the window says what is decided, and undoes it.
+  if (underway !== null) return <p class="muted">Your decision is not recorded yet.</p>;
   if (pendingApprovals.isDecided(key)) return <p class="muted">Your decision is recorded.</p>;
   return (
     <div class="stack">
