@@ -91,7 +91,7 @@ describeInBrowser('The settings', (browser) => {
     await page.getByText(/^whsec_/).waitFor();
     await page.getByRole('button', { name: 'I have copied it' }).click();
     const card = page.getByRole('list', { name: 'Webhooks' }).getByRole('listitem');
-    await card.getByText('RunPaused, RunCompleted, RunFailed').waitFor();
+    await card.getByText('Sends: run waits, run completed, run failed').waitFor();
     await card.getByRole('button', { name: 'Deliveries' }).click();
     await card.getByText('No events yet.').waitFor();
     expect(await faultsIn(page)).to.deep.equal([]);

@@ -83,7 +83,7 @@ export function Graph(props: GraphProps) {
         {tools}
         {current !== null && (
           <Button slim onClick={() => camera.reveal(current)}>
-            Show current member
+            Show current step
           </Button>
         )}
         <Button slim label="Zoom out" onClick={camera.zoomOut}>

@@ -78,7 +78,7 @@ function Preview({
     <Dialog title={`Import “${draft.name}”`} broad onClose={onClose} foot={foot}>
       <p class="muted">
         The file contains {countOf(draft.nodes.length, 'member')} and {countOf(draft.edges.length, 'edge')}. Save the
-        blueprint in the editor to keep it.
+        council in the editor to keep it.
       </p>
       {notes.length > 0 && (
         <ul class="notice wait break import-notes marked" aria-label="Conversions">

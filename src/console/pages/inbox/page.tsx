@@ -197,7 +197,7 @@ const HELP = [
   ['j', 'Next'],
   ['k', 'Previous'],
   ['a', 'Approve: the run continues'],
-  ['e', 'Edit the state and continue'],
+  ['e', 'Edit the draft and continue'],
   ['r', 'Enter a reason, then press Enter to reject: the run ends'],
   ['u', 'Undo the last decision, within 5 seconds'],
   ['?', 'Show these shortcuts'],

@@ -8,6 +8,7 @@ import { useResource } from '../../ui/resource.js';
 import { WhenLoaded } from '../../ui/states.js';
 import { Table } from '../../ui/table.js';
 import { Ago } from '../../ui/time.js';
+import { eventName } from './event-names.js';
 
 const TONES = { waiting: 'wait', delivered: 'good', failed: 'bad' } as const;
 
@@ -39,9 +40,12 @@ export function Deliveries({ webhookId }: { readonly webhookId: string }) {
 
 function Row({ delivery, onRetry }: { readonly delivery: WebhookDelivery; readonly onRetry: () => void }) {
   const { type, run_id: runId, seq, status, attempts, last_attempt_at: lastAt, error } = delivery;
+  const name = eventName(type);
   return (
     <tr>
-      <th scope="row">{type}</th>
+      <th scope="row" title={type}>
+        {name}
+      </th>
       <td>
         <a href={pageUrl(['runs', runId], { at: seq })}>Show</a>
       </td>
@@ -53,7 +57,7 @@ function Row({ delivery, onRetry }: { readonly delivery: WebhookDelivery; readon
       <td class="small">{lastAt === null ? '–' : <Ago at={lastAt} />}</td>
       <td>
         <Button slim onClick={onRetry}>
-          Retry<span class="unseen"> {type}</span>
+          Retry<span class="unseen"> {name}</span>
         </Button>
       </td>
     </tr>

@@ -11,6 +11,7 @@ import { useResource } from '../../ui/resource.js';
 import { Empty, WhenLoaded, errorText } from '../../ui/states.js';
 import { Ago } from '../../ui/time.js';
 import { Deliveries } from './deliveries.js';
+import { eventName } from './event-names.js';
 import { SecretNotice } from './secret-notice.js';
 
 export function WebhookList() {
@@ -123,7 +124,7 @@ function WebhookCard({ webhook, onSecret, onDeleted }: WebhookCardProps) {
         {disabled && <Badge tone="bad">Disabled: the receiver answered 410</Badge>}
       </div>
       <p class="small muted break">
-        {types.join(', ')} · added <Ago at={createdAt} />
+        <span title={types.join(', ')}>Sends: {types.map(eventName).join(', ')}</span> · added <Ago at={createdAt} />
       </p>
       <div class="row">
         <Button
