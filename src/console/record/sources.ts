@@ -113,6 +113,32 @@ export interface Citation {
   readonly href: string | null;
 }
 
+/** What citations show of sources. */
+export interface SourceNaming {
+  /** The file names of documents by id; one without a name has its id. */
+  readonly names: ReadonlyMap<string, string>;
+  /** The address of a source, or null without a page to link to. */
+  readonly hrefOf: (source: Source) => string | null;
+}
+
+/** A source in words: `Bathing and health.pdf, page 2`. */
+export function sourceText(source: Source, names: SourceNaming['names']): string {
+  if (source.kind === 'web') return source.title.trim() === '' ? source.url : source.title;
+  return `${documentName(source.document, names.get(source.document))}, page ${source.page}`;
+}
+
+/** The marks of cited pages as numbers in their list. */
+export function citationsOf(cited: readonly Source[], { names, hrefOf }: SourceNaming): ReadonlyMap<string, Citation> {
+  return new Map(
+    cited.flatMap((source, at) => {
+      if (source.kind === 'web') return [];
+      const number = at + 1;
+      const title = `Source ${number}: ${sourceText(source, names)}`;
+      return [[markOf(source), { number, title, href: hrefOf(source) }] as const];
+    }),
+  );
+}
+
 /** A draft in which each known mark is an element `cite`. Unknown marks stay. @param citations by their marks */
 export function withCitations(
   tree: readonly DraftNode[],

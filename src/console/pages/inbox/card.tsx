@@ -1,10 +1,7 @@
 /** The card of the selected pause: what waits, what follows, the changes, the draft, and the buttons to decide. */
-import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
-import type { Approval, GodModeState, SourceList } from '../../../generated/schemas.js';
-import type { Citation } from '../../record/sources.js';
-import { documentName, markOf } from '../../record/sources.js';
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
+import type { Approval, GodModeState } from '../../../generated/schemas.js';
 import { council } from '../../shell/council.js';
-import { pageUrl } from '../../shell/router.js';
 import { actor, may } from '../../shell/session.js';
 import { settings } from '../../shell/settings.js';
 import { decisions } from '../../shell/undo.js';
@@ -14,6 +11,7 @@ import { NextStep } from '../../ui/next-step.js';
 import { Citations } from '../../ui/prose.js';
 import { useResource } from '../../ui/resource.js';
 import { Failure, Loading } from '../../ui/states.js';
+import { useCitations } from './citations.js';
 import { Drafts } from './drafts.js';
 import { Facts, Votes } from './facts.js';
 import { loadPause } from './pause-content.js';
@@ -60,7 +58,7 @@ function Open({ card, store }: CardProps) {
   const { state, reload } = useResource(`${key} ${deadline}`, (signal) => loadPause(council, { runId, seq }, signal));
   const { value: found } = state;
   const content = found.status === 'ready' ? found.value : null;
-  const citations = useCitations(runId, seq);
+  const citations = useCitations(pause, content);
   useEffect(() => {
     if (content !== null) store.onLoaded(key, content);
   }, [content]);
@@ -86,25 +84,6 @@ function Open({ card, store }: CardProps) {
         </>
       )}
     </>
-  );
-}
-
-/** The marks of the draft as links, or none until they are loaded. */
-function useCitations(runId: string, seq: number): ReadonlyMap<string, Citation> {
-  const { state } = useResource(`sources ${runId} ${seq}`, (signal) => council.run(runId).sources({ signal }));
-  const { value: found } = state;
-  return useMemo(() => citationsIn(found.status === 'ready' ? found.value : []), [found]);
-}
-
-function citationsIn(sources: SourceList): ReadonlyMap<string, Citation> {
-  return new Map(
-    sources.flatMap(({ document, filename, page, chunks: [chunk = null] }, at) => {
-      if (document === null) return [];
-      const number = at + 1;
-      const title = `Source ${number}: ${documentName(document, filename)}, page ${page}`;
-      const href = pageUrl(['documents', document], { page, chunk });
-      return [[markOf({ document, page }), { number, title, href }] as const];
-    }),
   );
 }
 

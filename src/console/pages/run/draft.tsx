@@ -1,9 +1,9 @@
 /** The draft at the event shown as a document, with its sources, and drafts that are being written. */
 import { useMemo } from 'preact/hooks';
 import type { RunSnapshot } from '../../record/run-record.js';
-import { citedSources } from '../../record/sources.js';
+import { citationsOf, citedSources } from '../../record/sources.js';
 import { Prose } from '../../ui/prose.js';
-import { citationsOf, SourceItem } from './sources.js';
+import { SourceItem, hrefOf } from './sources.js';
 import type { RunStore } from './store.js';
 import type { Writing } from './writings.js';
 
@@ -40,7 +40,10 @@ function DraftDocument({ store, title, draft }: DocumentProps) {
   const { value: sources } = store.sources;
   const { value: names } = store.documentNames;
   const cited = useMemo(() => citedSources(draft, sources), [draft, sources]);
-  const citations = useMemo(() => citationsOf(cited, { store, names }), [cited, names]);
+  const citations = useMemo(
+    () => citationsOf(cited, { names, hrefOf: (source) => hrefOf(store, source) }),
+    [cited, names],
+  );
   return (
     <section aria-label="Draft">
       <h2 class="small muted">{title}</h2>

@@ -21,13 +21,16 @@ export function liveSource(id: string): RunSource {
 }
 
 /** A cited page as a source of the run. */
-function sourcesOf({ document, page, chunks: [chunk] }: DraftSource): readonly Source[] {
+export function sourcesOf({ document, page, chunks: [chunk] }: DraftSource): readonly Source[] {
   if (document === null || chunk === undefined) return [];
   return [{ kind: 'document', document, page, chunk, readBy: [] }];
 }
 
-/** Leaves out documents that are deleted. */
-async function namesOfDocuments(ids: readonly string[], ending: AbortSignal): Promise<ReadonlyMap<string, string>> {
+/** The file names of documents by id, without those that are deleted. */
+export async function namesOfDocuments(
+  ids: readonly string[],
+  ending: AbortSignal,
+): Promise<ReadonlyMap<string, string>> {
   const named = ids.map(async (id): Promise<readonly (readonly [string, string])[]> => {
     try {
       return [[id, (await council.documents.get(id, { signal: ending })).filename]];

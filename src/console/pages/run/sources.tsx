@@ -1,8 +1,8 @@
 /** The pages of documents and of the web that the tools of a run have found. */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useMemo } from 'preact/hooks';
-import type { Citation, Source } from '../../record/sources.js';
-import { citedSources, documentName, hasUnknownMark, keyOf, markOf, sourcesAt } from '../../record/sources.js';
+import type { Source } from '../../record/sources.js';
+import { citationsOf, citedSources, hasUnknownMark, keyOf, sourceText, sourcesAt } from '../../record/sources.js';
 import { pageUrl } from '../../shell/router.js';
 import { Citations } from '../../ui/prose.js';
 import type { RunStore } from './store.js';
@@ -26,33 +26,11 @@ export function SourceItem({ store, source }: SourceProps) {
   );
 }
 
-/** A source in words: `Bathing and health.pdf, page 2`. @param names the file names of documents by id */
-function sourceText(source: Source, names: ReadonlyMap<string, string>): string {
-  if (source.kind === 'web') return source.title.trim() === '' ? source.url : source.title;
-  return `${documentName(source.document, names.get(source.document))}, page ${source.page}`;
-}
-
-function hrefOf(store: RunStore, source: Source): string | null {
+/** The address of a source, or null without a page to link to. */
+export function hrefOf(store: RunStore, source: Source): string | null {
   if (source.kind === 'web') return /^https?:\/\//.test(source.url) ? source.url : null;
   const { document, page, chunk } = source;
   return store.source.isLive ? pageUrl(['documents', document], { page, chunk }) : null;
-}
-
-interface Naming {
-  readonly store: RunStore;
-  readonly names: ReadonlyMap<string, string>;
-}
-
-/** The marks of cited pages as numbers in their list. */
-export function citationsOf(cited: readonly Source[], { store, names }: Naming): ReadonlyMap<string, Citation> {
-  return new Map(
-    cited.flatMap((source, at) => {
-      if (source.kind === 'web') return [];
-      const number = at + 1;
-      const title = `Source ${number}: ${sourceText(source, names)}`;
-      return [[markOf(source), { number, title, href: hrefOf(store, source) }] as const];
-    }),
-  );
 }
 
 interface CitedProps {
@@ -74,7 +52,10 @@ export function Cited({ stores, draft, sources, children }: CitedProps) {
     const [store] = stores;
     if (store === undefined) return new Map();
     const others = all.filter((source) => !cited.includes(source));
-    return citationsOf([...cited, ...others], { store, names: new Map(names.flatMap((each) => [...each])) });
+    return citationsOf([...cited, ...others], {
+      names: new Map(names.flatMap((each) => [...each])),
+      hrefOf: (source) => hrefOf(store, source),
+    });
   }, [draft, ...sources, ...names]);
   return <Citations.Provider value={citations}>{children}</Citations.Provider>;
 }
