@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import type { Page } from 'playwright-core';
 import { CouncilClient } from '../../src/client/client.js';
-import { describeInBrowser, faultsIn, settled } from '../support/console-browser.js';
+import { describeInBrowser, faultsIn, overflows, settled } from '../support/console-browser.js';
+import { councilKeys } from '../support/council-command.js';
 import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
 
@@ -99,5 +100,22 @@ describeInBrowser('The settings', (browser) => {
     await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
     await page.getByText('Deleted the webhook').waitFor();
     await page.close();
+  });
+});
+
+describeInBrowser('The settings of a service without keys', (browser) => {
+  it('show a command that adds a first key with which a person can use every page', async () => {
+    const service = await startService();
+    const page = await browser.open(`${service.url}/console/settings?tab=keys`, { width: 360 });
+    await settled(page);
+    expect(await overflows(page)).to.equal(false);
+    const [npx, council, keys, ...words] = (await page.locator('code').innerText()).split(/\s+/);
+    expect([npx, council, keys]).to.deep.equal(['npx', 'council', 'keys']);
+    const { code, stdout, stderr } = await councilKeys(words, {});
+    expect(code, stderr).to.equal(0);
+    const { scopes } = await new CouncilClient({ url: service.url, key: stdout.trim() }).session.get();
+    expect(scopes).to.have.members(['read', 'run', 'approve', 'author', 'documents', 'audit', 'admin']);
+    await page.close();
+    await service.stop();
   });
 });

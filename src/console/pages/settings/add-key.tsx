@@ -8,7 +8,7 @@ import { Dialog } from '../../ui/dialog.js';
 import { errorText } from '../../ui/states.js';
 
 /** Each scope with what it allows, as in the contract. */
-const SCOPES: readonly (readonly [scope: Scope, allows: string])[] = [
+export const SCOPES: readonly (readonly [scope: Scope, allows: string])[] = [
   ['read', 'see runs, councils and documents'],
   ['run', 'start, fork and cancel runs'],
   ['approve', 'decide on waiting runs'],

@@ -10,7 +10,7 @@ import { useResource } from '../../ui/resource.js';
 import { Empty, WhenLoaded } from '../../ui/states.js';
 import { Table } from '../../ui/table.js';
 import { Ago, dateTimeText, now } from '../../ui/time.js';
-import { AddKeyDialog } from './add-key.js';
+import { AddKeyDialog, SCOPES } from './add-key.js';
 import { SecretNotice } from './secret-notice.js';
 
 export function KeyList() {
@@ -18,9 +18,11 @@ export function KeyList() {
   if (isOpen) {
     return (
       <Empty title="This service has no keys">
-        <p>
-          Anyone on this machine has access. Add the first key in a terminal:{' '}
-          <code>council keys add NAME --scopes admin</code>
+        <p>Anyone on this machine has access. Add the first key in a terminal, in the folder of the service:</p>
+        <p class="break">
+          <code>
+            npx council keys add NAME --scopes {SCOPES.map(([scope]) => scope).join(',')} --url {window.location.origin}
+          </code>
         </p>
       </Empty>
     );
