@@ -9,7 +9,7 @@ import type { Span } from './spans.js';
 const ANSWER_MS = 10_000;
 /** Most bytes read of an answer. */
 const MAX_ANSWER_BYTES = 64 * 1024;
-/** Statuses after which the same request may succeed (specification of OTLP/HTTP). */
+/** Statuses after which the same request may succeed later (specification of OTLP/HTTP). */
 const LATER: readonly number[] = [429, 502, 503, 504];
 
 /** What became of a trace. */
@@ -44,7 +44,7 @@ export function collector({ endpoint, headers }: CollectorSettings): Send {
         body: traceRequest(spans),
         signal: AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]),
       });
-      // Once it has accepted the spans, no fault of the rest may send them again.
+      // Once the collector has accepted the spans, an unreadable body must not send them again.
       return sentBy(answer, await boundedText(answer, MAX_ANSWER_BYTES).catch(() => ''));
     } catch (error) {
       return { outcome: 'later', reason: reasonIn(error), retryAfter: null };
@@ -66,7 +66,7 @@ function sentBy({ statusCode: status, headers }: Dispatcher.ResponseData, body: 
     : { outcome: 'refused', reason: `it rejected ${count} spans`, isPartial: true };
 }
 
-/** The error of a host with two addresses has a code and no message. */
+/** The message of an error, or its code: the error of a host with two addresses has no message. */
 function reasonIn(error: unknown): string {
   return reasonOf(error) || String(fieldOf(error, 'code'));
 }

@@ -103,7 +103,7 @@ export class Counts {
   }
 }
 
-/** At least 0: the clocks of two instances may differ. */
-function secondsBetween(from: string, to: string): number {
+/** The seconds between two times, at least 0: the clocks of two instances may differ. */
+export function secondsBetween(from: string, to: string): number {
   return Math.max(0, Date.parse(to) - Date.parse(from)) / 1_000;
 }

@@ -1,4 +1,4 @@
-/** Events of runs that this instance records from their beginning: their traces need no read of the log. */
+/** Holds the events of runs that this instance records from their beginning, so that their traces need no read of the log. */
 import type { OwnAppend } from '../run/live/own-appends.js';
 import type { RunEvent } from '../run/events.js';
 import type { RunState } from '../run/state.js';
@@ -39,7 +39,7 @@ export class HeldTraces {
     if (before === null) this.#held.set(runId, { events: [], characters: 0 });
     const held = this.#held.get(runId);
     if (held === undefined) return;
-    // Else another instance has appended meanwhile.
+    // If events are missing, another instance has appended them.
     if (events[0]?.seq !== held.events.length) return void this.#drop(runId);
     held.events.push(...events);
     held.characters += characters;

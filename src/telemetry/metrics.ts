@@ -4,9 +4,10 @@ import type { System } from '../system/system.js';
 import { inTime } from '../system/async/deadline.js';
 import type { WebhookFigures } from '../webhooks/dispatcher.js';
 import type { Counts } from './counts.js';
+import { secondsBetween } from './counts.js';
 import type { Metric, MetricsText } from './metric.js';
 import type { ModelLabels } from './model-labels.js';
-import type { Labelled } from './tally.js';
+import type { Labelled, Tally } from './tally.js';
 
 /** How long a request waits for figures that the log gives, in milliseconds. Prometheus waits 10 s for all. */
 const SOURCE_MS = 2_000;
@@ -94,19 +95,16 @@ function runMetrics({ counts, runLoad, system }: MetricSources, unfinished: Unfi
   ];
   if (unfinished === null) return here;
   const { pausedSince, ...byStatus } = unfinished;
+  const age = ageOf(pausedSince, system);
   return [
     ...here,
     {
       ...{ kind: 'gauge', name: 'council_runs_unfinished', labels: ['status'] },
       help: 'Unfinished runs of all instances. The paused ones wait for an approval.',
-      values: Object.entries(byStatus).map(([status, value]) => ({ labels: [status], value })),
+      values: valuesOf(byStatus),
     },
     gauge('council_approvals_waiting', 'Pauses of all instances that wait for a decision.', byStatus.paused),
-    gauge(
-      'council_approvals_oldest_wait_seconds',
-      'Age of the longest of these waits, 0 without one.',
-      ageOf(pausedSince, system),
-    ),
+    gauge('council_approvals_oldest_wait_seconds', 'Age of the longest of these waits, 0 without one.', age),
   ];
 }
 
@@ -168,7 +166,7 @@ function traceMetrics({ queued, ...ended }: TraceCounts): readonly Metric[] {
     {
       ...{ kind: 'counter', name: 'council_traces_total', labels: ['outcome'] },
       help: 'Ended runs: exported as a trace, refused by the collector, or dropped because the queue was full.',
-      values: Object.entries(ended).map(([outcome, value]) => ({ labels: [outcome], value })),
+      values: valuesOf(ended),
     },
     gauge('council_traces_queued', 'Ended runs whose trace waits for the collector.', queued),
   ];
@@ -177,8 +175,6 @@ function traceMetrics({ queued, ...ended }: TraceCounts): readonly Metric[] {
 /** No label names a webhook, because there may be a thousand. */
 function webhookMetrics({ webhookFigures, system }: MetricSources): readonly Metric[] {
   const { attempts, webhooks, waiting, waitingSince } = webhookFigures();
-  const valuesOf = (counted: Readonly<Record<string, number>>): readonly Labelled<number>[] =>
-    Object.entries(counted).map(([label, value]) => ({ labels: [label], value }));
   const age = ageOf(waitingSince, system);
   return [
     {
@@ -196,15 +192,15 @@ function webhookMetrics({ webhookFigures, system }: MetricSources): readonly Met
 
 /** Seconds since a time, or 0 without one. */
 function ageOf(since: string | null, { now }: Pick<System, 'now'>): number {
-  return since === null ? 0 : Math.max(0, Date.parse(now()) - Date.parse(since)) / 1_000;
+  return since === null ? 0 : secondsBetween(since, now());
 }
 
-function counter(
-  name: string,
-  help: string,
-  labels: readonly string[],
-  tally: { readonly all: () => readonly Labelled<number>[] },
-): Metric {
+/** Numbers by label, as values of a metric with one label. */
+function valuesOf(numbers: Readonly<Record<string, number>>): readonly Labelled<number>[] {
+  return Object.entries(numbers).map(([label, value]) => ({ labels: [label], value }));
+}
+
+function counter(name: string, help: string, labels: readonly string[], tally: Tally): Metric {
   return { kind: 'counter', name: `${name}_total`, help, labels, values: tally.all() };
 }
 

@@ -14,7 +14,7 @@ const DOUBLES: ReadonlySet<string> = new Set(['council.cost_usd', 'council.run.c
 export function traceRequest(spans: readonly Span[]): string {
   const resource = `{"attributes":[${keyValues({ 'service.name': 'council-run-service' })}]}`;
   let texts = '';
-  // join would copy each text once more.
+  // Not joined, because join would copy each text once more.
   for (const span of spans) texts += `${texts === '' ? '' : ','}${spanText(span)}`;
   const scopeSpans = `{"scope":{"name":"council-run-service"},"spans":[${texts}]}`;
   return `{"resourceSpans":[{"resource":${resource},"scopeSpans":[${scopeSpans}]}]}`;
