@@ -21,18 +21,13 @@ export interface OfferedEvent extends RunEventRef {
   readonly position: Position;
 }
 
-interface Fresh {
-  readonly delivery: Delivery;
-  readonly ref: RunEventRef;
-}
-
 export class Backlog {
   readonly #record: DeliveryRecord;
   readonly #turns = new Sequencer();
   #place: Position;
   #placeRef: RunEventRef | null;
   /** Deliveries that are not recorded yet. */
-  #fresh: readonly Fresh[] = [];
+  #fresh: readonly Delivery[] = [];
   /** Results that are not recorded yet, by delivery. */
   readonly #results = new Map<string, Delivery>();
   #unrecorded = 0;
@@ -54,21 +49,16 @@ export class Backlog {
 
   /** All deliveries to attempt. Those of one run are in its order. */
   get waiting(): readonly Delivery[] {
-    return [...this.#record.state.waiting, ...this.#fresh.map(({ delivery }) => delivery)];
-  }
-
-  /** Number of deliveries to attempt. */
-  get size(): number {
-    return this.#record.state.waiting.length + this.#fresh.length;
+    return [...this.#record.state.waiting, ...this.#fresh];
   }
 
   get hasRoom(): boolean {
-    return this.size < MAX_WAITING;
+    return this.#size < MAX_WAITING;
   }
 
   /** Whether the webhook should read on, if it has stopped for lack of room. */
   get isHalfEmpty(): boolean {
-    return this.size <= MAX_WAITING / 2;
+    return this.#size <= MAX_WAITING / 2;
   }
 
   /** Whether the place should be recorded, because no delivery has recorded it for long. */
@@ -85,7 +75,7 @@ export class Backlog {
     this.#placeRef = ref;
     this.#unrecorded += 1;
     if (isWanted && deliveryIn(this.#record.state, id) === undefined)
-      this.#fresh = [...this.#fresh, { delivery: newDelivery(id, type, ref), ref }];
+      this.#fresh = [...this.#fresh, newDelivery(id, type, ref)];
   }
 
   /** All events up to a position are considered. */
@@ -118,15 +108,21 @@ export class Backlog {
     return this.#turns.run(() => this.#record.release(signal));
   }
 
+  get #size(): number {
+    return this.#record.state.waiting.length + this.#fresh.length;
+  }
+
   /** Records results, the first unrecorded deliveries, and the place of the last of these. */
   async #recordUpTo(
-    known: readonly Fresh[],
+    known: readonly Delivery[],
     results: ReadonlyMap<string, Delivery>,
     signal: AbortSignal,
   ): Promise<void> {
     const isAll = known.length === this.#fresh.length;
-    const through = isAll ? this.#placeRef : (known.at(-1)?.ref ?? this.#record.state.through);
-    const unattempted = known.map(({ delivery }) => delivery).filter(({ id }) => !results.has(id));
+    const last = known.at(-1);
+    const lastRef = last === undefined ? this.#record.state.through : { runId: last.runId, seq: last.seq };
+    const through = isAll ? this.#placeRef : lastRef;
+    const unattempted = known.filter(({ id }) => !results.has(id));
     await this.#record.append((state) => {
       const valid = [...results.values()].filter((result) => !isOverridden(result, state));
       return { type: 'DeliveriesChanged', data: { through, changed: [...unattempted, ...valid] } };
@@ -137,8 +133,8 @@ export class Backlog {
   }
 
   /** The unrecorded deliveries up to the last one with a result. */
-  #freshUpTo(results: ReadonlyMap<string, Delivery>): readonly Fresh[] {
-    return this.#fresh.slice(0, this.#fresh.findLastIndex(({ delivery }) => results.has(delivery.id)) + 1);
+  #freshUpTo(results: ReadonlyMap<string, Delivery>): readonly Delivery[] {
+    return this.#fresh.slice(0, this.#fresh.findLastIndex(({ id }) => results.has(id)) + 1);
   }
 }
 

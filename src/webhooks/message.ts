@@ -1,5 +1,5 @@
 /** The bodies of deliveries, built from the log. */
-import type { EventLog, RecordedEvent } from '../eventlog/port.js';
+import type { EventLog } from '../eventlog/port.js';
 import type { WebhookMessage } from '../generated/schemas.js';
 import { RunCorrupt } from '../run/errors.js';
 import type { RunEvent } from '../run/events.js';
@@ -41,8 +41,8 @@ export class Messages {
   async blueprintOf(runId: string): Promise<string | null> {
     const known = this.#blueprints.get(runId);
     if (known !== undefined) return known;
-    const [first] = await this.#events(runId, { max: 1 });
-    if (first?.type !== 'RunRequested')
+    const first = await this.#eventAt({ runId, seq: 0 });
+    if (first.type !== 'RunRequested')
       throw new RunCorrupt({ runId, seq: 0, reason: 'a run begins with RunRequested' });
     this.#blueprints.set(runId, first.data.blueprintId);
     return first.data.blueprintId;
@@ -50,9 +50,7 @@ export class Messages {
 
   async #messageOf({ runId, seq }: RunEventRef): Promise<WebhookMessage> {
     if (this.#deps.corruptRuns.has(runId)) throw new RunCorrupt({ runId, seq, reason: 'its record is damaged' });
-    const [event] = await this.#events(runId, { from: seq, max: 1 });
-    if (event?.seq !== seq) throw new RunCorrupt({ runId, seq, reason: 'the event is missing' });
-    const { id, type, at, hash, data } = event;
+    const { id, type, at, hash, data } = await this.#eventAt({ runId, seq });
     const run = { run_id: runId, blueprint_id: await this.blueprintOf(runId), seq };
     const status = await this.#statusAfter({ runId, seq });
     return { type, timestamp: at, data: { ...run, status, id, at, hash, event: { ...data } } };
@@ -67,9 +65,9 @@ export class Messages {
     throw new RunCorrupt({ runId, seq: 0, reason: 'a run begins with RunRequested' });
   }
 
-  async #events(runId: string, range: { readonly from?: number; readonly max: number }): Promise<readonly RunEvent[]> {
-    const events: RecordedEvent[] = [];
-    for await (const recorded of this.#deps.log.readStream(runStream(runId), range)) events.push(recorded);
-    return events.map(runEventOf);
+  async #eventAt({ runId, seq }: RunEventRef): Promise<RunEvent> {
+    for await (const recorded of this.#deps.log.readStream(runStream(runId), { from: seq, max: 1 }))
+      if (recorded.revision === seq) return runEventOf(recorded);
+    throw new RunCorrupt({ runId, seq, reason: 'the event is missing' });
   }
 }

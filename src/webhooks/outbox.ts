@@ -51,15 +51,14 @@ export class Outbox {
   isLive = false;
   readonly backlog: Backlog;
   readonly #deps: OutboxDeps;
-  /** Ids of deliveries whose attempt has not ended or is not recorded. */
-  readonly #sending = new Set<string>();
+  /** By delivery, the attempts that have not ended or are not recorded. */
+  readonly #sending = new Map<string, Promise<void>>();
   readonly #tasks = new TaskTracker();
   /** Whether the last attempt has succeeded. */
   #isHealthy = false;
   /** Whether the receiver has answered 410. */
   #isGone = false;
   #isFinishing = false;
-  readonly #attempts = new Set<Promise<void>>();
   /** Whether an attempt waits for the turn of this webhook. */
   #isWaiting = false;
   readonly #wake = (): void => {
@@ -122,7 +121,7 @@ export class Outbox {
   async release(): Promise<void> {
     const { system } = this.#deps;
     this.#isFinishing = true;
-    await settledWithin(Promise.all(this.#attempts), { system, maxMs: FINISH_MS });
+    await settledWithin(Promise.all(this.#sending.values()), { system, maxMs: FINISH_MS });
     if (this.#tasks.isEnding) return;
     await this.stop();
     const releasing = untilDeadline((signal) => this.backlog.release(signal), { system, maxMs: RELEASE_MS });
@@ -155,15 +154,13 @@ export class Outbox {
       if (needsPlace) places.free();
       return false;
     }
-    this.#sending.add(delivery.id);
     const attempt = this.#tasks.track(this.#attempt(delivery)).finally(() => {
       if (needsPlace) places.free();
       this.#sending.delete(delivery.id);
-      this.#attempts.delete(attempt);
       this.pump();
       if (this.backlog.isHalfEmpty && !this.isLive) this.#deps.onRoom();
     });
-    this.#attempts.add(attempt);
+    this.#sending.set(delivery.id, attempt);
     return true;
   }
 
