@@ -6,10 +6,13 @@ import type { Span } from './spans.js';
 import { RunTrace } from './spans.js';
 
 /**
- * Most data of held events, about as many bytes of memory: of runs in progress, and of those that wait 5 s to be sent. Beyond
- * that the events of the oldest run are dropped, and its trace is read from the log, which takes longer.
+ * Most characters of held events, about as many bytes of memory, or twice as many for texts outside Latin-1: of runs in
+ * progress, of those that wait 5 s to be sent, and of paused ones that another instance ends. Beyond that the events of the
+ * oldest run are dropped, and its trace is read from the log, which takes longer.
  */
 const MAX_CHARACTERS = 64 * 1024 * 1024;
+/** What an event counts beside its data: the memory of its id, hash, time and objects. */
+const EVENT_CHARACTERS = 300;
 
 /** What a trace needs of an append. */
 interface Appended extends Pick<OwnAppend, 'events' | 'characters'> {
@@ -34,6 +37,11 @@ export class HeldTraces {
     this.#maxCharacters = maxCharacters;
   }
 
+  /** Number of held runs. */
+  get size(): number {
+    return this.#held.size;
+  }
+
   /** Holds the next append to a run. Spans are built when they are sent, many at once, which takes a quarter of the time. */
   onRunAppended({ before, events, characters, after: { runId } }: Appended): void {
     if (before === null) this.#held.set(runId, { events: [], characters: 0 });
@@ -42,8 +50,9 @@ export class HeldTraces {
     // If events are missing, another instance has appended them.
     if (events[0]?.seq !== held.events.length) return void this.#drop(runId);
     held.events.push(...events);
-    held.characters += characters;
-    this.#characters += characters;
+    const added = characters + events.length * EVENT_CHARACTERS;
+    held.characters += added;
+    this.#characters += added;
     if (this.#characters > this.#maxCharacters) this.#dropOldest();
   }
 

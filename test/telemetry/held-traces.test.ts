@@ -38,7 +38,7 @@ describe('The traces that an instance holds', () => {
   });
 
   it('lack the oldest runs once all together are too large, so that paused runs take no memory', () => {
-    const held = new HeldTraces(sha256, 100 * (events.length + 2));
+    const held = new HeldTraces(sha256, 400 * (events.length + 2));
     const [first, ...others] = events;
     if (first === undefined) throw new Error('The history is empty');
     for (const runId of ['paused', 'left alone', RUN]) append(held, first, runId);
@@ -49,5 +49,15 @@ describe('The traces that an instance holds', () => {
     // What is taken no longer counts.
     for (const event of others) append(held, event, 'left alone');
     expect(held.take('left alone')).to.have.length.above(3);
+  });
+
+  it('lack the oldest runs once many small events are too large, because each takes 300 bytes beside its data', () => {
+    const [first] = events;
+    if (first === undefined) throw new Error('The history is empty');
+    const runs = 1_000;
+    const held = new HeldTraces(sha256, 300 * runs);
+    const paused = Array.from({ length: 2 * runs }, (_, index) => `${index}`);
+    for (const runId of paused) held.onRunAppended({ before: null, events: [first], characters: 1, after: { runId } });
+    expect(held.size).to.be.within(runs / 2, runs);
   });
 });
