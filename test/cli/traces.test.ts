@@ -68,6 +68,17 @@ describe('council traces', () => {
     expect(stderr).to.match(/^Cannot export run [0-9a-f-]{36}: it answered 413$/m);
   });
 
+  it('stops at the first run if the collector is away, and says so once', async () => {
+    for (const topic of ['Trees', 'Rivers']) expect((await bench.run([topic])).code).to.equal(0);
+    await collector.goAway();
+    const { code, stdout, stderr } = await exported(['--from', '2026-01-01']);
+    await collector.comeBack();
+    expect([code, stdout]).to.deep.equal([1, 'Exported 0 runs; not ended: 0, not exported: 1\n']);
+    expect(
+      stderr.match(/Cannot export run .*; stopping here, because the collector is away or busy/g),
+    ).to.have.lengthOf(1);
+  });
+
   it('refuses a missing or unusable time, and a missing collector', async () => {
     for (const [words, fault] of [
       [[], '--from is missing'],

@@ -37,14 +37,16 @@ export function traces(words: readonly string[], here: CommandProcess): Promise<
     };
     const send = collector(settingsOf(here.env));
     return await deps.reading(async (records) => {
-      const counts = { exported: 0, unfinished: 0, refused: 0 };
+      const counts = { exported: 0, unfinished: 0, refused: 0, later: 0 };
       for await (const run of records.list(started)) {
         counts[await exportOne(run, { records, send, signal: here.signal, notify: deps.notify })] += 1;
-        if (here.signal.aborted) break;
+        if (here.signal.aborted || counts.later > 0) break;
       }
-      const { exported, unfinished, refused } = counts;
-      await deps.print(`Exported ${countOf(exported, 'run')}; not ended: ${unfinished}, not exported: ${refused}\n`);
-      return refused === 0 ? EXIT.done : EXIT.failed;
+      const { exported, unfinished, refused, later } = counts;
+      await deps.print(
+        `Exported ${countOf(exported, 'run')}; not ended: ${unfinished}, not exported: ${refused + later}\n`,
+      );
+      return refused + later === 0 ? EXIT.done : EXIT.failed;
     });
   });
 }
@@ -76,7 +78,9 @@ async function exportOne(run: string, { records, send, signal, notify }: ExportD
     if (spans === null) return 'unfinished';
     const sent = await send(spans, signal);
     if (sent.outcome === 'exported') return 'exported';
-    notify(`Cannot export run ${run}: ${sent.reason}`);
+    const rest = sent.outcome === 'later' ? '; stopping here, because the collector is away or busy' : '';
+    notify(`Cannot export run ${run}: ${sent.reason}${rest}`);
+    return sent.outcome;
   } catch (error) {
     if (!(error instanceof RunCorrupt)) throw error;
     notify(error.message);
