@@ -1,63 +1,22 @@
 import { expect } from 'chai';
-import type { NewWebhook, WebhookDelivery } from '../../src/generated/schemas.js';
-import { instantModel } from '../support/instant-model.js';
-import type { JumpingSystem } from '../support/jumping-system.js';
-import { jumpingSystem } from '../support/jumping-system.js';
 import type { RawReceiver } from '../support/raw-receiver.js';
 import { rawReceiver } from '../support/raw-receiver.js';
-import type { RestClient } from '../support/rest-client.js';
-import { restClient } from '../support/rest-client.js';
-import type { RunningService } from '../support/running-service.js';
-import { startService } from '../support/running-service.js';
 import { untilTrue } from '../support/until-true.js';
-import type { Receiver } from '../support/webhook-receiver.js';
-import { answers, startReceiver } from '../support/webhook-receiver.js';
+import { webhookBench } from '../support/webhook-bench.js';
+import { answers } from '../support/webhook-receiver.js';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
 describe('A hostile receiver of webhooks', () => {
-  let system: JumpingSystem;
-  let service: RunningService;
-  let rest: RestClient;
-  let receiver: Receiver;
+  const bench = webhookBench();
+  const { register, delivery, finished, retry } = bench;
   let raw: RawReceiver | null;
 
-  beforeEach(async () => {
-    system = jumpingSystem();
-    receiver = await startReceiver();
+  beforeEach(() => {
     raw = null;
-    service = await startService({ system, model: instantModel(), webhookAllowPrivate: true });
-    rest = restClient(service.url);
   });
-  afterEach(async () => {
-    await service.stop();
-    await receiver.stop();
-    await raw?.stop();
-  });
-
-  const register = async (url: string, types = ['RunCompleted']): Promise<NewWebhook> =>
-    rest.read(await rest.post('/api/webhooks', { url, types }), 201, 'new-webhook.json');
-  const finished = async (): Promise<string> => {
-    const runId = await rest.start();
-    await rest.until(runId, ({ status }) => status === 'completed');
-    return runId;
-  };
-  const listed = async ({ id }: NewWebhook): Promise<readonly WebhookDelivery[]> =>
-    rest.read(await rest.get(`/api/webhooks/${id}/deliveries`), 200, 'webhook-delivery-list.json');
-  /** The first listed delivery that meets a condition. */
-  const delivery = async (
-    webhook: NewWebhook,
-    condition: (each: WebhookDelivery) => boolean,
-  ): Promise<WebhookDelivery> => {
-    let found: WebhookDelivery | undefined;
-    await untilTrue(async () => (found = (await listed(webhook)).find(condition)) !== undefined);
-    if (found === undefined) throw new Error('There is no such delivery');
-    return found;
-  };
-  const retry = async (webhook: NewWebhook, { id }: WebhookDelivery): Promise<void> => {
-    expect((await rest.post(`/api/webhooks/${webhook.id}/deliveries/${id}/retry`)).status).to.equal(202);
-  };
+  afterEach(() => raw?.stop());
 
   for (const [text, fromMs, toMs] of [
     ['200000000', 3 * DAY_MS, 3 * DAY_MS],
@@ -69,8 +28,8 @@ describe('A hostile receiver of webhooks', () => {
     ['6m0s', 5_000, 6_001],
   ] as const) {
     it(`that answers 429 with Retry-After: ${text} gets the next attempt within bounds`, async () => {
-      receiver.answerBy(answers(429, { 'Retry-After': text }));
-      const webhook = await register(receiver.url);
+      bench.receiver.answerBy(answers(429, { 'Retry-After': text }));
+      const webhook = await register(bench.receiver.url);
       await finished();
       const attempted = await delivery(webhook, ({ attempts }) => attempts === 1);
       const { last_attempt_at: last, next_attempt_at: next } = attempted;
@@ -79,9 +38,9 @@ describe('A hostile receiver of webhooks', () => {
   }
 
   it('that answers 429 with a date in Retry-After gets the next attempt then', async () => {
-    const at = Math.ceil(Date.parse(system.now()) / 1_000) * 1_000 + HOUR_MS;
-    receiver.answerBy(answers(429, { 'Retry-After': new Date(at).toUTCString() }));
-    const webhook = await register(receiver.url);
+    const at = Math.ceil(Date.parse(bench.system.now()) / 1_000) * 1_000 + HOUR_MS;
+    bench.receiver.answerBy(answers(429, { 'Retry-After': new Date(at).toUTCString() }));
+    const webhook = await register(bench.receiver.url);
     await finished();
     const { next_attempt_at: next } = await delivery(webhook, ({ attempts }) => attempts === 1);
     expect(Date.parse(next ?? '')).to.be.within(at, at + 0.2 * HOUR_MS + 1_000);
@@ -102,19 +61,19 @@ describe('A hostile receiver of webhooks', () => {
   });
 
   it('that answers 410 to several attempts at once disables its webhook with one log line', async () => {
-    await register(receiver.url);
+    await register(bench.receiver.url);
     await finished();
-    await receiver.until((all) => all.length === 1);
+    await bench.receiver.until((all) => all.length === 1);
     const held: (() => void)[] = [];
-    receiver.answerBy((response) => void held.push(() => response.writeHead(410).end()));
+    bench.receiver.answerBy((response) => void held.push(() => response.writeHead(410).end()));
     for (let runs = 0; runs < 5; runs += 1) await finished();
-    await receiver.until((all) => all.length === 6);
+    await bench.receiver.until((all) => all.length === 6);
     for (const answer of held) answer();
     await untilTrue(async () => {
-      const list = rest.read(await rest.get('/api/webhooks'), 200, 'webhook-list.json');
+      const list = bench.rest.read(await bench.rest.get('/api/webhooks'), 200, 'webhook-list.json');
       return list[0]?.disabled === true;
     });
-    expect(service.faults).to.have.length(1);
+    expect(bench.service.faults).to.have.length(1);
   });
 
   it('is cut off at once when its webhook is deleted during an attempt', async () => {
@@ -122,30 +81,32 @@ describe('A hostile receiver of webhooks', () => {
     const webhook = await register(raw.url);
     await finished();
     await untilTrue(() => raw?.sockets.size === 1);
-    expect((await rest.send('DELETE', `/api/webhooks/${webhook.id}`)).status).to.equal(204);
+    expect((await bench.rest.send('DELETE', `/api/webhooks/${webhook.id}`)).status).to.equal(204);
     await untilTrue(() => raw?.sockets.size === 0);
     await finished();
-    expect(service.faults).to.deep.equal([]);
+    expect(bench.service.faults).to.deep.equal([]);
   });
 
   it('gets the events of a run in order, although a human retries one that waits for an earlier one', async () => {
     const runId: { first: string | null } = { first: null };
-    receiver.answerBy((response, { message }) => {
+    bench.receiver.answerBy((response, { message }) => {
       runId.first ??= message.data.run_id;
       response.writeHead(message.data.run_id === runId.first ? 500 : 204).end();
     });
-    const webhook = await register(receiver.url, ['RunStarted', 'RunCompleted']);
+    const webhook = await register(bench.receiver.url, { types: ['RunStarted', 'RunCompleted'] });
     await finished();
-    await receiver.until((all) => all.length === 1);
+    await bench.receiver.until((all) => all.length === 1);
     await finished();
     const waits = await delivery(webhook, ({ type, run_id: id }) => type === 'RunCompleted' && id === runId.first);
     expect(waits).to.include({ status: 'waiting', attempts: 0 });
     await retry(webhook, waits);
-    receiver.answerBy(answers(204));
+    bench.receiver.answerBy(answers(204));
     const typesOfFirst = (): readonly string[] =>
-      receiver.received.filter(({ message }) => message.data.run_id === runId.first).map(({ message }) => message.type);
+      bench.receiver.received
+        .filter(({ message }) => message.data.run_id === runId.first)
+        .map(({ message }) => message.type);
     await untilTrue(() => {
-      system.jump(1_000);
+      bench.system.jump(1_000);
       return typesOfFirst().includes('RunCompleted');
     });
     // The first attempt at RunStarted has failed.
@@ -153,24 +114,24 @@ describe('A hostile receiver of webhooks', () => {
   });
 
   it('gets another attempt at once if a human asks for it while an attempt is in progress', async () => {
-    receiver.answerBy(answers(500));
-    const webhook = await register(receiver.url);
+    bench.receiver.answerBy(answers(500));
+    const webhook = await register(bench.receiver.url);
     await finished();
     for (let attempts = 1; attempts <= 3; attempts += 1) {
       await delivery(webhook, (each) => each.attempts === attempts);
-      if (attempts < 3) system.jump(10 * 60_000);
+      if (attempts < 3) bench.system.jump(10 * 60_000);
     }
     let fail = (): void => undefined;
-    receiver.answerBy((response) => (fail = () => void response.writeHead(500).end()));
-    system.jump(10 * 60_000);
-    await receiver.until((all) => all.length === 4);
+    bench.receiver.answerBy((response) => (fail = () => void response.writeHead(500).end()));
+    bench.system.jump(10 * 60_000);
+    await bench.receiver.until((all) => all.length === 4);
     await retry(webhook, await delivery(webhook, ({ attempts }) => attempts === 3));
-    receiver.answerBy(answers(204));
+    bench.receiver.answerBy(answers(204));
     fail();
     const { id } = await delivery(webhook, ({ status }) => status === 'delivered');
-    expect(receiver.received).to.have.length(5);
-    const host = new URL(receiver.url).host;
+    expect(bench.receiver.received).to.have.length(5);
+    const host = new URL(bench.receiver.url).host;
     const line = { webhookId: webhook.id, deliveryId: id, host, actor: null, msg: 'webhook delivery retried' };
-    expect(service.lines).to.deep.include(line);
+    expect(bench.service.lines).to.deep.include(line);
   });
 });

@@ -3,15 +3,9 @@ import type { LookupAddress } from 'node:dns';
 import { once } from 'node:events';
 import type { Server, Socket } from 'node:net';
 import { createServer } from 'node:net';
-import type { NewWebhook, WebhookDelivery } from '../../src/generated/schemas.js';
-import { instantModel } from '../support/instant-model.js';
-import type { JumpingSystem } from '../support/jumping-system.js';
-import { jumpingSystem } from '../support/jumping-system.js';
-import type { RestClient } from '../support/rest-client.js';
-import { restClient } from '../support/rest-client.js';
-import type { RunningService } from '../support/running-service.js';
-import { startService } from '../support/running-service.js';
+import type { WebhookDelivery } from '../../src/generated/schemas.js';
 import { untilTrue } from '../support/until-true.js';
+import { webhookBench } from '../support/webhook-bench.js';
 import type { Answering, Receiver } from '../support/webhook-receiver.js';
 import { answers, startReceiver } from '../support/webhook-receiver.js';
 
@@ -20,113 +14,93 @@ const HOUR_MS = 60 * MINUTE_MS;
 const hangs: Answering = () => undefined;
 
 describe('A receiver of webhooks', () => {
-  let system: JumpingSystem;
-  let service: RunningService;
-  let rest: RestClient;
-  let receiver: Receiver;
+  const bench = webhookBench();
+  const { register, delivery, finished, retry } = bench;
   let other: Receiver;
 
   beforeEach(async () => {
-    system = jumpingSystem();
-    [receiver, other] = [await startReceiver(), await startReceiver()];
-    service = await startService({ system, model: instantModel(), webhookAllowPrivate: true });
-    rest = restClient(service.url);
+    other = await startReceiver();
   });
-  afterEach(async () => {
-    await Promise.all([receiver.stop(), other.stop()]);
-    await service.stop();
-  });
+  afterEach(() => other.stop());
 
-  const register = async (url: string, types = ['RunCompleted']): Promise<NewWebhook> =>
-    rest.read(await rest.post('/api/webhooks', { url, types }), 201, 'new-webhook.json');
-  const deliveries = async ({ id }: { readonly id: string }): Promise<readonly WebhookDelivery[]> =>
-    rest.read(await rest.get(`/api/webhooks/${id}/deliveries`), 200, 'webhook-delivery-list.json');
-  const finished = async (): Promise<string> => {
-    const runId = await rest.start();
-    await rest.until(runId, ({ status }) => status === 'completed');
-    return runId;
-  };
-  /** Resolves with the only delivery of a webhook once it meets a condition. */
-  const delivery = async (
-    webhook: NewWebhook,
-    isWanted: (each: WebhookDelivery) => boolean,
-  ): Promise<WebhookDelivery> => {
-    let found: WebhookDelivery | undefined;
-    await untilTrue(async () => {
-      found = (await deliveries(webhook)).find(isWanted);
-      return found !== undefined;
-    });
-    if (found === undefined) throw new Error('It was found');
-    return found;
-  };
   const waitOf = ({ last_attempt_at: last, next_attempt_at: next }: WebhookDelivery): number =>
     Date.parse(next ?? '') - Date.parse(last ?? '');
 
   it('that hangs holds up no other webhook, and has failed after 15 s', async () => {
-    receiver.answerBy(hangs);
-    const webhook = await register(receiver.url);
+    bench.receiver.answerBy(hangs);
+    const webhook = await register(bench.receiver.url);
     await register(other.url);
     for (let runs = 1; runs <= 20; runs += 1) {
       await finished();
       await other.until((all) => all.length === runs);
     }
-    system.jump(15_000);
+    bench.system.jump(15_000);
     const { error, response_status: status } = await delivery(webhook, ({ attempts }) => attempts === 1);
     expect([error, status]).to.deep.equal(['no answer within 15 s', null]);
     // It gets one at a time.
-    await receiver.until((all) => all.length === 2);
+    await bench.receiver.until((all) => all.length === 2);
   });
 
   it('that hangs after a success gets few at once, and holds up no other webhook', async () => {
-    await register(receiver.url);
+    await register(bench.receiver.url);
     await register(other.url);
     await finished();
-    await receiver.until((all) => all.length === 1);
-    receiver.answerBy(hangs);
+    await bench.receiver.until((all) => all.length === 1);
+    bench.receiver.answerBy(hangs);
     for (let runs = 2; runs <= 20; runs += 1) {
       await finished();
       await other.until((all) => all.length === runs);
     }
-    await receiver.until((all) => all.length === 9);
-    system.jump(15_000);
-    await receiver.until((all) => all.length === 10);
+    await bench.receiver.until((all) => all.length === 9);
+    bench.system.jump(15_000);
+    await bench.receiver.until((all) => all.length === 10);
   });
 
   it('that answers 500 for an hour gets each event once it recovers, in the order of the run', async () => {
-    receiver.answerBy(answers(500));
-    const webhook = await register(receiver.url, ['RunStarted', 'NodeCompleted', 'RunCompleted']);
+    bench.receiver.answerBy(answers(500));
+    const webhook = await register(bench.receiver.url, { types: ['RunStarted', 'NodeCompleted', 'RunCompleted'] });
     const runId = await finished();
     for (let passedMs = 0; passedMs < HOUR_MS; passedMs += 10 * MINUTE_MS) {
-      await delivery(webhook, ({ next_attempt_at: at }) => at !== null && Date.parse(at) > Date.parse(system.now()));
-      system.jump(10 * MINUTE_MS);
+      await delivery(
+        webhook,
+        ({ next_attempt_at: at }) => at !== null && Date.parse(at) > Date.parse(bench.system.now()),
+      );
+      bench.system.jump(10 * MINUTE_MS);
     }
-    await delivery(webhook, ({ next_attempt_at: at }) => at !== null && Date.parse(at) > Date.parse(system.now()));
-    expect(new Set(receiver.received.map(({ message }) => message.type))).to.deep.equal(new Set(['RunStarted']));
-    const failed = receiver.received.length;
-    receiver.answerBy(answers(204));
-    system.jump(HOUR_MS + 15 * MINUTE_MS);
-    const events = rest.read(await rest.get(`/api/runs/${runId}/events`), 200, 'run-events-page.json').events;
+    await delivery(
+      webhook,
+      ({ next_attempt_at: at }) => at !== null && Date.parse(at) > Date.parse(bench.system.now()),
+    );
+    expect(new Set(bench.receiver.received.map(({ message }) => message.type))).to.deep.equal(new Set(['RunStarted']));
+    const failed = bench.receiver.received.length;
+    bench.receiver.answerBy(answers(204));
+    bench.system.jump(HOUR_MS + 15 * MINUTE_MS);
+    const events = bench.rest.read(
+      await bench.rest.get(`/api/runs/${runId}/events`),
+      200,
+      'run-events-page.json',
+    ).events;
     const wanted = events.filter(({ type }) => webhook.types.includes(type)).map(({ id }) => id);
-    await receiver.until((all) => all.length === failed + wanted.length);
-    expect(receiver.received.slice(failed).map(({ headers }) => headers['webhook-id'])).to.deep.equal(wanted);
+    await bench.receiver.until((all) => all.length === failed + wanted.length);
+    expect(bench.receiver.received.slice(failed).map(({ headers }) => headers['webhook-id'])).to.deep.equal(wanted);
   });
 
   it('that answers 410 disables its webhook and gets nothing more', async () => {
-    receiver.answerBy(answers(410));
-    const webhook = await register(receiver.url);
+    bench.receiver.answerBy(answers(410));
+    const webhook = await register(bench.receiver.url);
     await register(other.url);
     await finished();
     const { id, status, next_attempt_at: next } = await delivery(webhook, ({ response_status: code }) => code === 410);
     expect([status, next]).to.deep.equal(['failed', null]);
     await untilTrue(async () => {
-      const list = rest.read(await rest.get('/api/webhooks'), 200, 'webhook-list.json');
+      const list = bench.rest.read(await bench.rest.get('/api/webhooks'), 200, 'webhook-list.json');
       return list.find((each) => each.id === webhook.id)?.disabled === true;
     });
     await finished();
     await other.until((all) => all.length === 2);
-    system.jump(HOUR_MS);
-    expect(receiver.received).to.have.length(1);
-    rest.problem(await rest.post(`/api/webhooks/${webhook.id}/deliveries/${id}/retry`), 409);
+    bench.system.jump(HOUR_MS);
+    expect(bench.receiver.received).to.have.length(1);
+    bench.rest.problem(await bench.rest.post(`/api/webhooks/${webhook.id}/deliveries/${id}/retry`), 409);
   });
 
   for (const [text, ms] of [
@@ -135,35 +109,35 @@ describe('A receiver of webhooks', () => {
     ['7200', 2 * HOUR_MS],
   ] as const) {
     it(`that answers 429 with Retry-After: ${text} is left alone for as long`, async () => {
-      receiver.answerBy(answers(429, { 'Retry-After': text }));
-      const webhook = await register(receiver.url);
+      bench.receiver.answerBy(answers(429, { 'Retry-After': text }));
+      const webhook = await register(bench.receiver.url);
       await finished();
       expect(waitOf(await delivery(webhook, ({ attempts }) => attempts === 1))).to.be.within(ms, 1.2 * ms + 1);
-      receiver.answerBy(answers(200));
-      system.jump(1.2 * ms + 1);
+      bench.receiver.answerBy(answers(200));
+      bench.system.jump(1.2 * ms + 1);
       await delivery(webhook, ({ status }) => status === 'delivered');
     });
   }
 
   it('that fails while more events come than wait in memory gets all of them later', async () => {
     const runs = 130;
-    receiver.answerBy(answers(500));
-    await register(receiver.url);
+    bench.receiver.answerBy(answers(500));
+    await register(bench.receiver.url);
     await register(other.url);
-    const runIds = await Promise.all(Array.from({ length: runs }, () => rest.start()));
+    const runIds = await Promise.all(Array.from({ length: runs }, () => bench.rest.start()));
     await other.until((all) => new Set(all.map(({ message }) => message.data.run_id)).size === runs);
-    receiver.answerBy(answers(200));
-    const got = (): ReadonlySet<string> => new Set(receiver.received.map(({ message }) => message.data.run_id));
+    bench.receiver.answerBy(answers(200));
+    const got = (): ReadonlySet<string> => new Set(bench.receiver.received.map(({ message }) => message.data.run_id));
     await untilTrue(() => {
-      system.jump(1_000);
+      bench.system.jump(1_000);
       return got().size === runs;
     });
     expect([...got()].toSorted()).to.deep.equal(runIds.toSorted());
   });
 
   it('that redirects is not followed', async () => {
-    receiver.answerBy(answers(307, { Location: `${other.url}/elsewhere` }));
-    const webhook = await register(receiver.url);
+    bench.receiver.answerBy(answers(307, { Location: `${other.url}/elsewhere` }));
+    const webhook = await register(bench.receiver.url);
     await finished();
     const { error } = await delivery(webhook, ({ response_status: status }) => status === 307);
     expect(error).to.equal('it answered 307');
@@ -171,16 +145,16 @@ describe('A receiver of webhooks', () => {
   });
 
   it('that switches protocols has failed at once, with its status', async () => {
-    receiver.answerBy(answers(101, { Connection: 'Upgrade', Upgrade: 'other' }));
-    const webhook = await register(receiver.url);
+    bench.receiver.answerBy(answers(101, { Connection: 'Upgrade', Upgrade: 'other' }));
+    const webhook = await register(bench.receiver.url);
     await finished();
     const { error, response_status: status } = await delivery(webhook, ({ attempts }) => attempts === 1);
     expect([error, status]).to.deep.equal(['it answered 101', 101]);
   });
 
   it('that answers 200 at once and its body a byte a second has succeeded', async () => {
-    receiver.answerBy((response) => void response.writeHead(200, { 'Content-Length': 1_000_000 }).write('.'));
-    const webhook = await register(receiver.url);
+    bench.receiver.answerBy((response) => void response.writeHead(200, { 'Content-Length': 1_000_000 }).write('.'));
+    const webhook = await register(bench.receiver.url);
     await finished();
     await delivery(webhook, ({ status }) => status === 'delivered');
   });
@@ -191,27 +165,25 @@ describe('A receiver of webhooks', () => {
     await finished();
     expect((await delivery(webhook, ({ attempts }) => attempts === 1)).error).to.include('ECONNREFUSED');
     other = await startReceiver(answers(204), other.port);
-    system.jump(6_000);
+    bench.system.jump(6_000);
     await delivery(webhook, ({ status }) => status === 'delivered');
   });
 
   it('gets one more attempt when a human retries a delivery, failed or not', async () => {
-    receiver.answerBy(answers(500));
-    const webhook = await register(receiver.url);
+    bench.receiver.answerBy(answers(500));
+    const webhook = await register(bench.receiver.url);
     await finished();
     const { id } = await delivery(webhook, ({ attempts }) => attempts === 1);
-    const retry = async (): Promise<WebhookDelivery> =>
-      rest.read(await rest.post(`/api/webhooks/${webhook.id}/deliveries/${id}/retry`), 202, 'webhook-delivery.json');
-    expect(await retry()).to.include({ id, status: 'waiting', attempts: 0, next_attempt_at: null });
-    await receiver.until((all) => all.length === 2);
-    receiver.answerBy(answers(200));
+    expect(await retry(webhook, { id })).to.include({ id, status: 'waiting', attempts: 0, next_attempt_at: null });
+    await bench.receiver.until((all) => all.length === 2);
+    bench.receiver.answerBy(answers(200));
     await delivery(webhook, ({ attempts }) => attempts === 1);
-    await retry();
+    await retry(webhook, { id });
     await delivery(webhook, ({ status }) => status === 'delivered');
-    await retry();
-    await receiver.until((all) => all.length === 4);
-    expect(new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size).to.equal(1);
-    rest.problem(await rest.post(`/api/webhooks/${webhook.id}/deliveries/unknown/retry`), 404);
+    await retry(webhook, { id });
+    await bench.receiver.until((all) => all.length === 4);
+    expect(new Set(bench.receiver.received.map(({ headers }) => headers['webhook-id'])).size).to.equal(1);
+    bench.rest.problem(await bench.rest.post(`/api/webhooks/${webhook.id}/deliveries/unknown/retry`), 404);
   });
 
   describe('that reads nothing', () => {
@@ -237,7 +209,7 @@ describe('A receiver of webhooks', () => {
         await other.until((all) => all.length === runs);
       }
       await untilTrue(() => sockets.size > 0);
-      system.jump(15_000);
+      bench.system.jump(15_000);
       await delivery(webhook, ({ error }) => error === 'no answer within 15 s');
     });
   });
@@ -246,34 +218,18 @@ describe('A receiver of webhooks', () => {
 describe('The address of a webhook', () => {
   const hosts = new Map<string, readonly string[]>();
   const asked: string[] = [];
-  let system: JumpingSystem;
-  let service: RunningService;
-  let rest: RestClient;
-  let receiver: Receiver;
+  const resolveHost = (hostname: string): Promise<readonly LookupAddress[]> => {
+    asked.push(hostname);
+    const addresses = hosts.get(hostname) ?? (/^[\d.]+$|:/.test(hostname) ? [hostname] : null);
+    if (addresses === null) return Promise.reject(new Error(`getaddrinfo ENOTFOUND ${hostname}`));
+    return Promise.resolve(addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 })));
+  };
+  const bench = webhookBench({ webhookAllowPrivate: false, resolveHost });
 
-  beforeEach(async () => {
-    system = jumpingSystem();
-    receiver = await startReceiver();
+  beforeEach(() => {
     hosts.clear();
     asked.splice(0);
-    const resolveHost = (hostname: string): Promise<readonly LookupAddress[]> => {
-      asked.push(hostname);
-      const addresses = hosts.get(hostname) ?? (/^[\d.]+$|:/.test(hostname) ? [hostname] : null);
-      if (addresses === null) return Promise.reject(new Error(`getaddrinfo ENOTFOUND ${hostname}`));
-      return Promise.resolve(addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 })));
-    };
-    service = await startService({ system, model: instantModel(), resolveHost });
-    rest = restClient(service.url);
   });
-  afterEach(async () => {
-    await service.stop();
-    await receiver.stop();
-  });
-
-  const finished = async (): Promise<void> => {
-    const runId = await rest.start();
-    await rest.until(runId, ({ status }) => status === 'completed');
-  };
 
   it('is refused at the registration if the host has a private address, written in any way', async () => {
     hosts.set('inside.example', ['10.1.2.3']);
@@ -285,7 +241,10 @@ describe('The address of a webhook', () => {
       ...['[::1]', '[::ffff:127.0.0.1]', '[64:ff9b::a00:1]', '[fe80::1]', '0', '100.64.0.1', '[::]', '[2002:7f00:1::]'],
     ];
     for (const host of urls) {
-      const problem = rest.problem(await rest.post('/api/webhooks', { url: `http://${host}:9000/hook` }), 422);
+      const problem = bench.rest.problem(
+        await bench.rest.post('/api/webhooks', { url: `http://${host}:9000/hook` }),
+        422,
+      );
       expect(problem.errors?.[0]?.loc, host).to.deep.equal(['body', 'url']);
       expect(problem.detail, host).to.include('no public address');
     }
@@ -294,41 +253,34 @@ describe('The address of a webhook', () => {
   it('is accepted if the host is public, or does not resolve yet', async () => {
     hosts.set('public.example', ['93.184.215.14', '2606:2800:21f:cb07:6820:80da:af6b:8b2c']);
     for (const host of ['public.example', 'later.example', '8.8.8.8', '[64:ff9b::808:808]']) {
-      const reply = await rest.post('/api/webhooks', { url: `https://${host}/hook`, types: ['RunResumed'] });
+      const reply = await bench.rest.post('/api/webhooks', { url: `https://${host}/hook`, types: ['RunResumed'] });
       expect(reply.status, `${host}: ${reply.text}`).to.equal(201);
     }
   });
 
   it('is checked again before each attempt: a host that becomes private gets nothing', async () => {
     hosts.set('changing.example', ['93.184.215.14']);
-    const body = { url: `http://changing.example:${receiver.port}/hook` };
-    const { id } = rest.read(await rest.post('/api/webhooks', body), 201, 'new-webhook.json');
+    const webhook = await bench.register(`http://changing.example:${bench.receiver.port}/hook`);
     hosts.set('changing.example', ['127.0.0.1']);
-    await finished();
-    const listed = async (): Promise<readonly WebhookDelivery[]> =>
-      rest.read(await rest.get(`/api/webhooks/${id}/deliveries`), 200, 'webhook-delivery-list.json');
-    await untilTrue(async () => (await listed()).length === 1);
-    expect((await listed())[0]?.error).to.equal('changing.example is 127.0.0.1, no public address');
-    system.jump(6_000);
-    await untilTrue(async () => (await listed())[0]?.attempts === 2);
-    expect(receiver.received).to.deep.equal([]);
+    await bench.finished();
+    const { error } = await bench.delivery(webhook, ({ attempts }) => attempts === 1);
+    expect(error).to.equal('changing.example is 127.0.0.1, no public address');
+    bench.system.jump(6_000);
+    await bench.delivery(webhook, ({ attempts }) => attempts === 2);
+    expect(bench.receiver.received).to.deep.equal([]);
     expect(asked.filter((host) => host === 'changing.example')).to.have.length(3);
   });
 });
 
 describe('The connection to a receiver', () => {
+  const bench = webhookBench({ resolveHost: () => Promise.resolve([{ address: '127.0.0.1', family: 4 }]) });
+
   it('goes to the address that was checked, whatever the name means elsewhere', async () => {
-    const receiver = await startReceiver();
-    const resolveHost = (): Promise<readonly LookupAddress[]> => Promise.resolve([{ address: '127.0.0.1', family: 4 }]);
-    const service = await startService({ model: instantModel(), webhookAllowPrivate: true, resolveHost });
-    const rest = restClient(service.url);
-    const url = `http://hooks.invalid:${receiver.port}/hook?team=7`;
-    expect((await rest.post('/api/webhooks', { url })).status).to.equal(201);
-    await rest.start();
+    const { receiver } = bench;
+    await bench.register(`http://hooks.invalid:${receiver.port}/hook?team=7`);
+    await bench.finished();
     await receiver.until((all) => all.length === 1);
     const [received] = receiver.received;
     expect([received?.path, received?.headers.host]).to.deep.equal(['/hook?team=7', `hooks.invalid:${receiver.port}`]);
-    await service.stop();
-    await receiver.stop();
   });
 });
