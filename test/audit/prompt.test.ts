@@ -1,21 +1,11 @@
 import { expect } from 'chai';
 import { promptOf } from '../../src/audit/prompt.js';
 import type { StepPrompt } from '../../src/generated/schemas.js';
-import { assertRunEvent } from '../../src/run/stream.js';
 import type { RunEvent } from '../../src/run/events.js';
 import { nodeSystem } from '../../src/system/system.js';
-import { eventIn, readGolden } from '../support/golden.js';
+import { readGolden, runEventsIn } from '../support/golden.js';
 
 const { sha256 } = nodeSystem();
-
-/** The events of a golden history. */
-function historyOf(lines: readonly string[]): readonly RunEvent[] {
-  return lines.map((line) => {
-    const event = eventIn(line);
-    assertRunEvent(event);
-    return event;
-  });
-}
 
 async function promptIn(
   events: readonly RunEvent[],
@@ -32,12 +22,12 @@ async function promptIn(
 }
 
 const goldenNamed = (name: string): readonly RunEvent[] =>
-  historyOf(readGolden().find((each) => each.name === `v1-${name}`)?.lines ?? []);
+  runEventsIn(readGolden().find((each) => each.name === `v1-${name}`)?.lines ?? []);
 
 describe('The prompt of a step', () => {
   for (const { name, lines } of readGolden()) {
     it(`equals the sent prompt at each attempt of ${name}`, async () => {
-      const events = historyOf(lines);
+      const events = runEventsIn(lines);
       for (const event of events) {
         if (event.type !== 'NodeStarted') continue;
         const { step, attempt, node, inputHash } = event.data;

@@ -9,7 +9,7 @@ import { isOver, restClient } from '../support/rest-client.js';
 import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
 import type { ScriptedModel } from '../support/scripted-model.js';
-import { councilScript, currentModel, scriptedModel } from '../support/scripted-model.js';
+import { currentModel, heldCouncil, scriptedModel } from '../support/scripted-model.js';
 import { untilTrue } from '../support/until-true.js';
 
 const CHAT = '/v1/chat/completions';
@@ -37,7 +37,7 @@ describe('A foreground request whose client has gone', () => {
   });
   after(() => service.stop());
   beforeEach(() => {
-    scripted = scriptedModel((request, index) => (index === 0 ? 'hold' : councilScript([8])(request, index)));
+    scripted = heldCouncil();
   });
   afterEach('no fault', () => expect(service.faults).to.deep.equal([]));
 
@@ -85,7 +85,7 @@ describe('A foreground request whose client has gone', () => {
 
   it('leaves a run alone that a socket or an event stream follows', async () => {
     for (const path of ['', '?events=all']) {
-      scripted = scriptedModel((request, index) => (index === 0 ? 'hold' : councilScript([8])(request, index)));
+      scripted = heldCouncil();
       const { socket, runId } = await begun(CHAT);
       const channel = openChannel(service.url, `/ws/council/${runId}${path}`);
       await channel.until(() => true);
@@ -94,7 +94,7 @@ describe('A foreground request whose client has gone', () => {
       scripted.held[0]?.release();
       await channel.until(({ event }) => event === 'run_complete');
     }
-    scripted = scriptedModel((request, index) => (index === 0 ? 'hold' : councilScript([8])(request, index)));
+    scripted = heldCouncil();
     const { socket, runId } = await begun(CHAT);
     const events = openEventStream(service.url, `/api/runs/${runId}/stream`);
     await events.until(({ event }) => event === 'NodeStarted');

@@ -3,7 +3,7 @@ import OpenAI from 'openai';
 import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
 import type { ScriptedModel } from '../support/scripted-model.js';
-import { councilScript, scriptedModel } from '../support/scripted-model.js';
+import { heldCouncil } from '../support/scripted-model.js';
 import { untilTrue } from '../support/until-true.js';
 
 describe('A response while all slots of runs are taken', () => {
@@ -12,8 +12,7 @@ describe('A response while all slots of runs are taken', () => {
   let scripted: ScriptedModel;
 
   beforeEach(async () => {
-    const council = councilScript([8]);
-    scripted = scriptedModel((request, index) => (index === 0 ? 'hold' : council(request, index)));
+    scripted = heldCouncil();
     service = await startService({ model: scripted, maxActiveRuns: 1 });
     client = new OpenAI({ baseURL: `${service.url}/v1`, apiKey: 'none' });
     await client.responses.create({ model: 'council', input: 'Oaks', background: true });

@@ -6,7 +6,7 @@ import { isOver, restClient } from '../support/rest-client.js';
 import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
 import type { Reply, ScriptedModel } from '../support/scripted-model.js';
-import { councilScript, currentModel, scriptedModel } from '../support/scripted-model.js';
+import { councilScript, currentModel, heldCouncil, scriptedModel } from '../support/scripted-model.js';
 import { untilTrue } from '../support/until-true.js';
 
 /** The final draft of the built-in council by `councilScript`. */
@@ -138,7 +138,7 @@ describe('The official OpenAI client', () => {
     ]);
   });
 
-  it('gets a draft of 128 KiB whole, in a chat and in a response', async () => {
+  it('accumulates streams with its helpers: a draft of 128 KiB, in a chat and in a response', async () => {
     const draft = 'x'.repeat(128 * 1024 - 2);
     const script = (request: ModelRequest): Reply =>
       request.answer === 'draft' ? { text: draft } : { text: '{"score": 9, "feedback": ""}' };
@@ -149,17 +149,8 @@ describe('The official OpenAI client', () => {
     expect(response.output_text).to.equal(draft);
   });
 
-  it('accumulates a stream with its helper', async () => {
-    const response = await client.responses.stream({ model: 'council', input: 'Trees' }).finalResponse();
-    expect(response.output_text).to.equal(FINAL);
-    const chat = await client.chat.completions
-      .stream({ model: 'council', messages: [...messages('Trees')] })
-      .finalContent();
-    expect(chat).to.equal('Draft 4 by Writer');
-  });
-
   it('runs a response in the background, polls it and resumes its stream', async () => {
-    scripted = scriptedModel((request, index) => (index === 0 ? 'hold' : councilScript([8])(request, index)));
+    scripted = heldCouncil();
     let response = await client.responses.create({ model: 'council', input: 'Trees', background: true });
     expect(response.status).to.equal('queued');
     const { id } = response;

@@ -110,16 +110,6 @@ describe('Chats and responses on the wire', () => {
     expect(seen).to.deep.equal(['response.created', 'response.in_progress', 'response.failed']);
   });
 
-  it('start one run for 20 requests at once with an Idempotency-Key', async () => {
-    const headers = { 'Idempotency-Key': 'twenty' };
-    const background = { ...RESPONSE_BODY, background: true };
-    const replies = await Promise.all(
-      Array.from({ length: 20 }, () => rest.post('/v1/responses', background, headers)),
-    );
-    const ids = replies.map((reply) => rest.read(reply, 200, 'response-object.json').id);
-    expect(new Set(ids).size).to.equal(1);
-  });
-
   it('end the stream of a client whose key is revoked, and not its background run', async () => {
     // In another service, because the keys stay.
     const closed = await startService({ model: scriptedModel(() => 'hold') });

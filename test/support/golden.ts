@@ -2,8 +2,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import type { ExportedEvent } from '../../src/eventsourcing/hash-chain.js';
 import { canonical } from '../../src/eventsourcing/canonical-json.js';
+import type { RunEvent } from '../../src/run/events.js';
 import type { RunState } from '../../src/run/state.js';
 import { failureOf, finalDraftOf, openPauseOf } from '../../src/run/state.js';
+import { assertRunEvent } from '../../src/run/stream.js';
 
 /** From dist/test/support, where this file runs. */
 export const GOLDEN = new URL('../../../test/golden/', import.meta.url);
@@ -30,6 +32,15 @@ function linesOf(file: string): readonly string[] {
 
 export function eventIn(line: string): ExportedEvent {
   return JSON.parse(line) as ExportedEvent;
+}
+
+/** The events of a run. */
+export function runEventsIn(lines: readonly string[]): readonly RunEvent[] {
+  return lines.map((line) => {
+    const event = eventIn(line);
+    assertRunEvent(event);
+    return event;
+  });
 }
 
 /** A run as clients see it, and its state, as one line: only fields that every later version must show too. */

@@ -79,6 +79,12 @@ export function councilScript(scores: readonly number[]): Script {
   };
 }
 
+/** A council whose first call is held. */
+export function heldCouncil(): ScriptedModel {
+  const council = councilScript([8]);
+  return scriptedModel((request, index) => (index === 0 ? 'hold' : council(request, index)));
+}
+
 function fromList(replies: readonly Reply[]): Script {
   return (_request, index) =>
     replies[index] ?? { error: new Error(`The script has ${replies.length} replies, this is call ${index + 1}`) };

@@ -1,21 +1,15 @@
 import { expect } from 'chai';
 import type { RunEvent } from '../../src/run/events.js';
-import { assertRunEvent } from '../../src/run/stream.js';
 import { nodeSystem } from '../../src/system/system.js';
 import { HeldTraces } from '../../src/telemetry/held-traces.js';
 import { RunTrace } from '../../src/telemetry/spans.js';
-import { eventIn, readGolden } from '../support/golden.js';
+import { readGolden, runEventsIn } from '../support/golden.js';
 
 const { sha256 } = nodeSystem();
 const RUN = '0b7e9d0e-2c7f-4b52-8a57-6a1f3d1c9e10';
 
 describe('The traces that an instance holds', () => {
-  const lines = readGolden().find(({ name }) => name === 'v2-fixed-graph')?.lines ?? [];
-  const events = lines.map((line): RunEvent => {
-    const event = eventIn(line);
-    assertRunEvent(event);
-    return event;
-  });
+  const events = runEventsIn(readGolden().find(({ name }) => name === 'v2-fixed-graph')?.lines ?? []);
   /** The events as appends of one event each, to a run of its own. */
   const append = (held: HeldTraces, event: RunEvent, runId = RUN): void =>
     held.onRunAppended({ before: event.seq === 0 ? null : {}, events: [event], characters: 100, after: { runId } });

@@ -44,7 +44,7 @@ describe('The metrics', () => {
   };
   afterEach(() => service.stop());
 
-  it('count runs, nodes, calls, tokens and cost of this instance', async () => {
+  it('count runs, nodes and calls of this instance, and no cost of the offline model', async () => {
     const rest = await begin();
     for (const runId of [await rest.start(TOPIC), await rest.start(TOPIC)])
       await rest.until(runId, ({ status }) => status === 'completed');
@@ -61,18 +61,6 @@ describe('The metrics', () => {
     const critics = value('council_node_duration_seconds_count', { role: 'critic' });
     expect(critics).to.be.within(2, answered - 2);
     expect(value('council_node_duration_seconds_count')).to.equal(answered);
-    const run = await rest.get('/api/runs/');
-    const usages = (JSON.parse(run.text) as { usage: { input_tokens: number; output_tokens: number } }[]).map(
-      ({ usage }) => usage,
-    );
-    const sum = (of: (usage: (typeof usages)[number]) => number): number =>
-      usages.reduce((total, usage) => total + of(usage), 0);
-    expect(value('council_model_input_tokens_total'))
-      .to.equal(sum((usage) => usage.input_tokens))
-      .and.above(0);
-    expect(value('council_model_output_tokens_total'))
-      .to.equal(sum((usage) => usage.output_tokens))
-      .and.above(0);
     expect(value('council_model_cost_usd_total')).to.equal(0);
     expect(value('council_log_append_duration_seconds_count')).to.be.above(4);
     expect(value('council_runs_active')).to.equal(0);

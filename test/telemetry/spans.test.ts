@@ -5,19 +5,9 @@ import { traceRequest } from '../../src/telemetry/otlp.js';
 import type { Attributes, Span } from '../../src/telemetry/spans.js';
 import { RunTrace } from '../../src/telemetry/spans.js';
 import type { RunEvent } from '../../src/run/events.js';
-import { assertRunEvent } from '../../src/run/stream.js';
-import { eventIn, readGolden } from '../support/golden.js';
+import { readGolden, runEventsIn } from '../support/golden.js';
 import type { OtlpRequest } from '../support/otlp-traces.js';
 import { attributesOf, spansIn } from '../support/otlp-traces.js';
-
-/** The events of a history. */
-function typed(lines: readonly string[]): readonly RunEvent[] {
-  return lines.map((line) => {
-    const event = eventIn(line);
-    assertRunEvent(event);
-    return event;
-  });
-}
 
 function traceOf(runId: string, events: readonly RunEvent[]): readonly Span[] | null {
   const trace = new RunTrace(runId, nodeSystem().sha256);
@@ -40,7 +30,7 @@ const ENDS = ['RunCompleted', 'RunFailed'];
 
 describe('The trace of a recorded run', () => {
   for (const { name, lines } of readGolden()) {
-    const events = typed(lines);
+    const events = runEventsIn(lines);
     const [first] = events;
     if (first?.type !== 'RunRequested') continue;
     const { runId, inputTopic } = first.data;
@@ -74,7 +64,7 @@ describe('The trace of a recorded run', () => {
 
   const RUN = '0b7e9d0e-2c7f-4b52-8a57-6a1f3d1c9e10';
   const fixed = readGolden().find(({ name }) => name.includes('fixed-graph'));
-  const requested = typed(fixed?.lines ?? [])[0];
+  const requested = runEventsIn(fixed?.lines ?? [])[0];
 
   /** A run of facts that follow a request, a second apart. */
   const spansOf = (...facts: readonly { readonly type: string; readonly data: object }[]): readonly Span[] => {
@@ -90,19 +80,12 @@ describe('The trace of a recorded run', () => {
       ...{ tools: [], delayMs: 0, ...more },
     },
   });
+  const free = { step: 1, node: 'master_agent', attempt: 1, output: { draft: 'x' }, costUsd: 0, durationMs: 5 };
   const completed = { type: 'RunCompleted', data: { finalDraft: 'x', criticScore: 8, iterationCount: 2 } };
 
   it('names model, provider, tokens and cost of an attempt as the conventions do', () => {
     const usage = { inputTokens: 7, cachedInputTokens: 3, cacheWriteTokens: null, outputTokens: 5, reasoningTokens: 0 };
-    const ended = {
-      step: 1,
-      node: 'master_agent',
-      attempt: 1,
-      output: { draft: 'x' },
-      usage,
-      costUsd: 0.25,
-      durationMs: 5,
-    };
+    const ended = { ...free, usage, costUsd: 0.25 };
     const spans = spansOf(started(1), { type: 'NodeCompleted', data: ended }, completed);
     const [, attempt] = spansIn(JSON.parse(traceRequest(spans)) as OtlpRequest);
     expect(attempt?.name).to.match(/^invoke_agent ./);
@@ -120,7 +103,7 @@ describe('The trace of a recorded run', () => {
   it('has one type for each attribute, whatever its value', () => {
     const types = new Map<string, string>();
     for (const { lines } of readGolden()) {
-      const events = typed(lines);
+      const events = runEventsIn(lines);
       const spans = traceOf(RUN, events) ?? [];
       const sent = spansIn(JSON.parse(traceRequest(spans)) as OtlpRequest);
       for (const { key, value } of sent.flatMap(({ attributes }) => attributes)) {
@@ -130,7 +113,6 @@ describe('The trace of a recorded run', () => {
       }
     }
     expect(types.get('council.run.score')).to.equal('doubleValue');
-    const free = { step: 1, node: 'master_agent', attempt: 1, output: { draft: 'x' }, costUsd: 0, durationMs: 5 };
     const request = traceRequest(spansOf(started(1), { type: 'NodeCompleted', data: free }, completed));
     expect(request).to.include('{"key":"council.cost_usd","value":{"doubleValue":0}}');
   });

@@ -106,6 +106,15 @@ onEmbeddedLog(() => {
       await expectDelivers('one', 'three');
     });
 
+    it('stops only its webhook if it is of the deliveries, and answers about these say why', async () => {
+      await corrupt(`delivery-${ids.two}`, "type = 'Nonsense' WHERE revision = 0");
+      expect(await listed()).to.deep.equal([...NAMES]);
+      const { detail } = rest.problem(await rest.get(`/api/webhooks/${ids.two}/deliveries`), 500);
+      expect(detail).to.include('The record of this webhook is damaged');
+      await expectDelivers('one', 'three');
+      expect(reported().filter((stream) => stream === `delivery-${ids.two}`)).to.have.length(1);
+    });
+
     for (const kind of ['webhook', 'delivery'] as const) {
       it(`stops only its webhook if a page of the stream "${kind}-…" is corrupt`, async () => {
         await service.stop();

@@ -1,9 +1,6 @@
 import { expect } from 'chai';
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { openEmbeddedLog } from '../../src/eventlog/embedded/log.js';
-import { lastEvent } from '../../src/eventlog/port.js';
-import { nodeSystem } from '../../src/system/system.js';
 import { instantModel } from '../support/instant-model.js';
 import type { CouncilBench } from '../support/council-command.js';
 import { councilBench } from '../support/council-command.js';
@@ -126,40 +123,6 @@ onEmbeddedLog(() => {
       expect(checked.stdout).to.include('The log is intact');
       await expectDelivers({ dataDir: bench.dataDir });
     });
-
-    it('that is damaged is reported, and the service and the other webhooks go on', async () => {
-      await delivered(bench.dataDir);
-      const service = await serve({ dataDir: bench.dataDir });
-      const rest = restClient(service.url);
-      const [damaged] = rest.read(await rest.get('/api/webhooks'), 200, 'webhook-list.json');
-      const body = { url: `${receiver.url}/other` };
-      expect((await rest.post('/api/webhooks', body)).status).to.equal(201);
-      await service.stop();
-      await appendNonsense(`delivery-${damaged?.id ?? ''}`);
-      const again = await serve({ dataDir: bench.dataDir });
-      const after = restClient(again.url);
-      const { detail } = after.problem(await after.get(`/api/webhooks/${damaged?.id ?? ''}/deliveries`), 500);
-      expect(detail).to.include('The record of this webhook is damaged');
-      const runId = await after.start();
-      await receiver.until((all) =>
-        all.some(({ path, message }) => path === '/other' && message.data.run_id === runId),
-      );
-      await again.stop();
-      await appendNonsense('webhook-all');
-      const last = await serve({ dataDir: bench.dataDir });
-      const rests = restClient(last.url);
-      expect(rests.read(await rests.get('/api/webhooks'), 200, 'webhook-list.json')).to.have.length(2);
-      await rests.until(await rests.start(), ({ status }) => status === 'completed');
-    });
-
-    /** Appends an event that no version of the service has. */
-    async function appendNonsense(stream: string): Promise<void> {
-      const log = await openEmbeddedLog({ file: join(bench.dataDir, 'log.sqlite') });
-      const last = await lastEvent(log, stream);
-      const event = { id: nodeSystem().uuid(), type: 'Nonsense', data: '{}', metadata: {} };
-      await log.append(stream, [event], last?.revision ?? 'none');
-      await log.close();
-    }
 
     it('survives `council salvage`', async () => {
       await delivered(bench.dataDir);
