@@ -37,7 +37,9 @@ function membersOf(schema: JsonSchema, place: Place): JsonSchema {
     const named = Object.entries(value).map(([name, each]) => [name, valueOf(each, place)]);
     return [[keyword, Object.fromEntries(named)]];
   });
-  return { ...(typeof ref === 'string' && referredTo(ref, place)), ...Object.fromEntries(members) };
+  const inlined = { ...(typeof ref === 'string' && referredTo(ref, place)), ...Object.fromEntries(members) };
+  // OpenAI's API refuses all tools of a request if an object in one of them names no properties.
+  return inlined['type'] === 'object' ? { properties: {}, ...inlined } : inlined;
 }
 
 function valueOf(value: unknown, place: Place): unknown {

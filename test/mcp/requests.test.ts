@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { readConfig } from '../../src/config.js';
+import { fieldOf } from '../../src/system/untrusted.js';
 import { MCP_ACCEPT, MCP_MODERN, mcpClient, toolCall } from '../support/mcp-client.js';
 import { rawExchange } from '../support/raw-exchange.js';
 import type { Reply, RestClient } from '../support/rest-client.js';
@@ -63,6 +64,19 @@ describe('POST /mcp without keys', () => {
     expect(rest.problem(await post([LIST, LIST]), 422).errors?.[0]?.loc).to.deep.equal(['body']);
     expect((await post(LIST, { Accept: 'application/json' })).status).to.equal(406);
     expect((await post({ hello: 'world' })).status).to.equal(400);
+  });
+
+  it('lists tools that models of OpenAI can call: their API refuses an object without properties', async () => {
+    const bare = (value: unknown): readonly unknown[] => {
+      if (typeof value !== 'object' || value === null) return [];
+      const isBare = fieldOf(value, 'type') === 'object' && fieldOf(value, 'properties') === undefined;
+      return [...(isBare ? [value] : []), ...Object.values(value).flatMap(bare)];
+    };
+    const mcp = await mcpClient(service.url, { era: 'legacy' });
+    const tools = await mcp.tools();
+    await mcp.close();
+    expect(tools).to.have.length(6);
+    for (const { name, inputSchema } of tools) expect(bare(inputSchema), name).to.deep.equal([]);
   });
 
   it('opens no subscription, and says in its capabilities that no list changes', async () => {
