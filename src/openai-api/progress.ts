@@ -1,37 +1,40 @@
 /** The progress of a run in short lines, for clients that show it while they wait. */
-import { isKeyOf } from '../system/element.js';
 import type { RunFacts } from '../generated/schemas.js';
-import type { RunEvent, RunFactType } from '../run/events.js';
+import type { RunEvent } from '../run/events.js';
 import type { RunState } from '../run/state.js';
 import { labelOf } from '../run/state.js';
 
-type Lines = { readonly [T in RunFactType]?: (data: RunFacts[T], run: RunState) => string | null };
-
-const LINES: Lines = {
-  RunStarted: (_, run) => `Run ${run.runId} has started`,
-  NodeStarted: ({ node, member, attempt }, run) =>
-    `${nameOf(run, node, member)}: at work${attempt > 1 ? `, attempt ${attempt}` : ''}`,
-  NodeCompleted: ({ node, member, output }, run) => `${nameOf(run, node, member)}: ${outcomeOf(output)}`,
-  NodeFailed: ({ node, member, fallbackTo }, run) =>
-    `${nameOf(run, node, member)}: the attempt failed${fallbackTo === undefined ? '' : '; another model takes over'}`,
-  PanelClosed: ({ node, result }, run) =>
-    result !== null && 'score' in result ? `${nameOf(run, node)}: score ${result.score}` : null,
-  RunPaused: ({ nextNodes, reason }, run) => {
-    const names = nextNodes.map((node) => nameOf(run, node)).join(', ');
-    const wanted = reason === 'budget' ? 'a larger budget' : 'a decision';
-    return `Paused before ${names}: waits for ${wanted} at /api/councils/run/${run.runId}/approve`;
-  },
-  RunResumed: () => 'The run goes on',
-};
-
 /** A line about an event, or null if clients do not need it. It is one line, without control characters. */
 export function progressLine({ type, data }: RunEvent, run: RunState): string | null {
-  if (!isKeyOf(LINES, type)) return null;
-  const line: ((data: never, run: RunState) => string | null) | undefined = LINES[type];
-  return line?.(data as never, run) ?? null;
+  switch (type) {
+    case 'RunStarted':
+      return `Run ${run.runId} has started`;
+    case 'NodeStarted':
+      return `${nameOf(run, data)}: at work${data.attempt > 1 ? `, attempt ${data.attempt}` : ''}`;
+    case 'NodeCompleted':
+      return `${nameOf(run, data)}: ${outcomeOf(data.output)}`;
+    case 'NodeFailed':
+      return `${nameOf(run, data)}: the attempt failed${data.fallbackTo === undefined ? '' : '; another model takes over'}`;
+    case 'PanelClosed': {
+      const { result } = data;
+      return result !== null && 'score' in result ? `${nameOf(run, { node: data.node })}: score ${result.score}` : null;
+    }
+    case 'RunPaused':
+      return pauseLine(run, data);
+    case 'RunResumed':
+      return 'The run goes on';
+    default:
+      return null;
+  }
 }
 
-function nameOf({ plan }: RunState, node: string, member?: string): string {
+function pauseLine(run: RunState, { nextNodes, reason }: RunFacts['RunPaused']): string {
+  const names = nextNodes.map((node) => nameOf(run, { node })).join(', ');
+  const wanted = reason === 'budget' ? 'a larger budget' : 'a decision';
+  return `Paused before ${names}: waits for ${wanted} at /api/councils/run/${run.runId}/approve`;
+}
+
+function nameOf({ plan }: RunState, { node, member }: { readonly node: string; readonly member?: string }): string {
   const label = labelOf(plan.graph, node);
   if (member === undefined) return label;
   const found = plan.hasNode(node) ? plan.node(node).members?.find(({ id }) => id === member) : undefined;

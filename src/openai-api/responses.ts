@@ -28,7 +28,18 @@ export function responseRoutes(following: FollowDeps): readonly Route[] {
   return [createRoute(following), getRoute(following), cancelRoute(following.http)];
 }
 
-const STREAMED = { description: 'With `stream`: the events of the response', each: 'response-event.json' } as const;
+const RESPONSE = {
+  status: 200,
+  description: 'The response',
+  schema: 'response-object.json',
+  headers: [RUN_ID_HEADER],
+} as const;
+
+const STREAMED = {
+  alsoAs: {
+    'text/event-stream': { description: 'With `stream`: the events of the response', each: 'response-event.json' },
+  },
+} as const;
 
 function createRoute(following: FollowDeps): Route {
   const { http } = following;
@@ -47,13 +58,7 @@ function createRoute(following: FollowDeps): Route {
     body: reader,
     isKeyed: true,
     hasUnknown: true,
-    success: {
-      status: 200,
-      description: 'The response; `queued` in the background',
-      schema: 'response-object.json',
-      headers: [RUN_ID_HEADER],
-      alsoAs: { 'text/event-stream': STREAMED },
-    },
+    success: { ...RESPONSE, description: 'The response; `queued` in the background', ...STREAMED },
     problems: [503],
     async handle(ctx, caller) {
       const body = await reader.readToCompare(ctx);
@@ -82,13 +87,7 @@ function getRoute(following: FollowDeps): Route {
     description: 'The events of a run have the same numbers at each request, also after a restart of the service.',
     tag: 'openai',
     query,
-    success: {
-      status: 200,
-      description: 'The response',
-      schema: 'response-object.json',
-      headers: [RUN_ID_HEADER],
-      alsoAs: { 'text/event-stream': STREAMED },
-    },
+    success: { ...RESPONSE, ...STREAMED },
     async handle(ctx, caller) {
       const { stream, starting_after: startingAfter = -1 } = query.read(ctx);
       const runId = runIdIn(ctx);
@@ -109,12 +108,7 @@ function cancelRoute(http: HttpContext): Route {
     name: 'cancelResponse',
     summary: 'Cancels a response; one that has ended stays as it is',
     tag: 'openai',
-    success: {
-      status: 200,
-      description: 'The response',
-      schema: 'response-object.json',
-      headers: [RUN_ID_HEADER],
-    },
+    success: RESPONSE,
     async handle(ctx, { actor }) {
       const runId = runIdIn(ctx);
       // Answers 404 for an unknown response.
