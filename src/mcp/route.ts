@@ -1,6 +1,5 @@
 /** POST /mcp: the Model Context Protocol over streamable HTTP, without sessions. */
 import type { RouterContext } from '@koa/router';
-import type { IncomingMessage } from 'node:http';
 import type { Answer } from '../http/answer.js';
 import { closedSignal } from '../http/answer.js';
 import { bodyOf } from '../http/body.js';
@@ -92,12 +91,8 @@ const READ: readonly string[] = ['accept', 'mcp-protocol-version', 'mcp-method',
 /** The request for the SDK, without its body, which is read already. The host of its address has no meaning. */
 function requestOf({ req, signal }: ToolCall): Request {
   const headers = new Headers({ 'Content-Type': 'application/json' });
-  for (const name of READ) for (const value of sentIn(req, name)) headers.append(name, value);
+  for (const name of READ) for (const value of req.headersDistinct[name] ?? []) headers.append(name, value);
   return new Request('http://localhost/mcp', { method: 'POST', headers, signal });
-}
-
-function sentIn({ headersDistinct }: IncomingMessage, name: string): readonly string[] {
-  return headersDistinct[name] ?? [];
 }
 
 async function answered(ctx: RouterContext, http: HttpContext, response: Response): Promise<Answer> {

@@ -3,6 +3,7 @@ import { tooMany } from '../../http/concurrency.js';
 import type { HttpContext } from '../../http/route.js';
 import type { RunSummary } from '../../projections/run-summary.js';
 import type { RunEvent } from '../../run/events.js';
+import { untilDeadline } from '../../system/async/deadline.js';
 import { reportOf, runIn, runOutput } from '../run-report.js';
 import type { Tool } from '../tool.js';
 import { toolOf } from '../tool.js';
@@ -40,16 +41,8 @@ async function untilSettled(
   { id, seq }: RunSummary,
   { maxMs, signal }: { readonly maxMs: number; readonly signal: AbortSignal },
 ): Promise<void> {
-  const waiting = new AbortController();
-  const stop = (): void => waiting.abort();
-  const onEvent = ({ type }: RunEvent): void => void (type === 'RunPaused' && stop());
-  const cancel = http.system.after(maxMs, stop);
-  signal.addEventListener('abort', stop);
-  if (signal.aborted) stop();
-  try {
-    await http.feed.follow(id, { from: seq + 1, onEvent, signal: waiting.signal });
-  } finally {
-    cancel();
-    signal.removeEventListener('abort', stop);
-  }
+  const paused = new AbortController();
+  const onEvent = ({ type }: RunEvent): void => void (type === 'RunPaused' && paused.abort());
+  const deadline = { system: http.system, maxMs, signal: AbortSignal.any([signal, paused.signal]) };
+  await untilDeadline((over) => http.feed.follow(id, { from: seq + 1, onEvent, signal: over }), deadline);
 }

@@ -1,5 +1,5 @@
 /** The tool list_councils: the saved councils. */
-import { fieldOf } from '../../system/untrusted.js';
+import { fieldOf, listOf } from '../../system/untrusted.js';
 import type { HttpContext } from '../../http/route.js';
 import { permitsFor, withPermit } from '../../http/concurrency.js';
 import type { Tool } from '../tool.js';
@@ -69,6 +69,6 @@ async function newest(
 }
 
 function lineOf(council: unknown): string {
-  const nodes = fieldOf(council, 'nodes');
-  return `- ${String(fieldOf(council, 'id'))}: ${String(fieldOf(council, 'name'))}, ${Array.isArray(nodes) ? nodes.length : 0} nodes`;
+  const nodes = listOf(fieldOf(council, 'nodes')).length;
+  return `- ${String(fieldOf(council, 'id'))}: ${String(fieldOf(council, 'name'))}, ${nodes} nodes`;
 }
