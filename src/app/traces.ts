@@ -6,6 +6,7 @@ import type { System } from '../system/system.js';
 import { collector } from '../telemetry/collector.js';
 import { HeldTraces } from '../telemetry/held-traces.js';
 import { traceIn } from '../telemetry/spans.js';
+import type { TraceExporterDeps } from '../telemetry/trace-exporter.js';
 import { TraceExporter } from '../telemetry/trace-exporter.js';
 import type { Context } from './context.js';
 
@@ -17,7 +18,7 @@ export function exportTraces(
 ): TraceExporter | null {
   if (settings === null) return null;
   const held = new HeldTraces(system.sha256);
-  const traceOf: ConstructorParameters<typeof TraceExporter>[0]['traceOf'] = async (runId, signal) =>
+  const traceOf: TraceExporterDeps['traceOf'] = async (runId, signal) =>
     held.take(runId) ??
     (await retryWhileUnavailable(() => traceIn(runId, reader.events(runId), system.sha256), { system, signal }));
   const { delayMs } = settings;

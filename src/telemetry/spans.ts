@@ -18,7 +18,7 @@ export interface Span {
   /** ISO 8601. */
   readonly startedAt: string;
   readonly endedAt: string;
-  /** Together its attributes; those without a value are absent. Not joined, which takes more time than all else here. */
+  /** Together these are its attributes, without those that are null. To join them would take more time than all else here. */
   readonly attributes: readonly Attributes[];
   /** The kind of the failure, or null if there was none. */
   readonly error: string | null;

@@ -21,6 +21,7 @@ export interface OwnAppend {
   readonly after: RunState;
 }
 
+/** An append of sealed facts, before it is made. */
 export function ownAppend(
   { events, recorded }: Pick<SealedAppend<RunFact>, 'events' | 'recorded'>,
   { before, after }: Pick<OwnAppend, 'before' | 'after'>,
