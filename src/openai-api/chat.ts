@@ -7,8 +7,7 @@ import { bodyOf } from '../http/body.js';
 import type { Route } from '../http/route.js';
 import type { RunState } from '../run/state.js';
 import { failureOf } from '../run/state.js';
-import { chatTextOf, completionOf, encoded, headOf } from './chat-object.js';
-import { openingChunk, progressChunk, textChunks } from './chat-object.js';
+import { chatTextOf, completionOf, encoded, headOf, openingChunk, progressChunk, textChunks } from './chat-object.js';
 import { blueprintOf, modelStarts } from './council-model.js';
 import type { TaskDeps } from './front-end-task.js';
 import { isFrontEndTask, taskAnswer } from './front-end-task.js';
@@ -20,6 +19,14 @@ import type { Encode } from './stream.js';
 import { RUN_ID_HEADER, streamAnswer } from './stream.js';
 import { conversationOf } from './topic.js';
 import { assertChatSupported } from './unsupported.js';
+
+const COMPLETION = {
+  status: 200,
+  description: 'The completion',
+  schema: 'chat-completion.json',
+  headers: [RUN_ID_HEADER],
+  alsoAs: { 'text/event-stream': { description: 'With `stream`: chunks, then `[DONE]`', each: 'chat-chunk.json' } },
+} as const;
 
 export function chatRoute(following: FollowDeps, deps: TaskDeps): Route {
   const { http } = following;
@@ -38,13 +45,7 @@ export function chatRoute(following: FollowDeps, deps: TaskDeps): Route {
     body: reader,
     isKeyed: true,
     hasUnknown: true,
-    success: {
-      status: 200,
-      description: 'The completion',
-      schema: 'chat-completion.json',
-      headers: [RUN_ID_HEADER],
-      alsoAs: { 'text/event-stream': { description: 'With `stream`: chunks, then `[DONE]`', each: 'chat-chunk.json' } },
-    },
+    success: COMPLETION,
     problems: [502, 503],
     async handle(ctx, caller) {
       const body = await reader.readToCompare(ctx);

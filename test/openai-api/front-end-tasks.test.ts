@@ -1,6 +1,8 @@
 import { expect } from 'chai';
 import OpenAI from 'openai';
 import { ModelFailed } from '../../src/errors.js';
+import { addFirstKey, addKey, restWith } from '../support/keys.js';
+import { rejectionOf } from '../support/rejection.js';
 import type { RestClient } from '../support/rest-client.js';
 import { restClient } from '../support/rest-client.js';
 import { openSocket } from '../support/raw-exchange.js';
@@ -86,6 +88,20 @@ describe('A task of a chat front end', () => {
     await untilTrue(() => scripted.held.length === 1);
     socket.destroy();
     await untilTrue(() => scripted.held[0]?.signal.aborted === true);
+  });
+
+  it('ends its call when its key is revoked', async () => {
+    scripted = scriptedModel(() => 'hold');
+    // In another service, because the keys stay.
+    const closed = await startService({ model: currentModel(() => scripted) });
+    const admin = restWith(closed.url, await addFirstKey(closed.url));
+    const key = await addKey(admin, { name: 'guest', scopes: ['run'] });
+    const cut = rejectionOf(restWith(closed.url, key).post('/v1/chat/completions', request));
+    await untilTrue(() => scripted.held.length === 1);
+    await admin.send('DELETE', '/api/keys/guest');
+    await untilTrue(() => scripted.held[0]?.signal.aborted === true);
+    expect(await cut).to.be.an('error');
+    await closed.stop();
   });
 
   it('needs a model that exists', async () => {
