@@ -264,8 +264,18 @@ describeInBrowser('The editor of a blueprint', (browser) => {
       .first()
       .waitFor();
     expect(await faultsIn(page)).to.deep.equal([]);
-    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    const save = page.getByRole('button', { name: 'Save', exact: true });
+    const id = page.getByRole('textbox', { name: 'Id', exact: true });
+    const proposed = (await id.getAttribute('placeholder')) ?? '';
+    expect(proposed).to.match(/^[a-z]+(-[a-z]+)*$/);
+    await id.fill('no spaces');
+    await page.getByText('Use letters, digits').waitFor();
+    expect(await save.isDisabled()).to.equal(true);
+    await id.fill('');
+    await save.click();
     await page.getByText('Saved as version 1').waitFor();
+    expect(page.url().endsWith(`/${proposed}`), page.url()).to.equal(true);
+    expect(await id.count()).to.equal(0);
     await page.close();
   });
 

@@ -81,6 +81,27 @@ describe('The editor of a blueprint', () => {
     expect(editor.draft.value.name).to.equal('Writer and critic');
   });
 
+  it('gives a new council an id from its name, with a number if that is taken, or the id that the user typed', async () => {
+    const idsOf = async (name: string, typed = ''): Promise<readonly (string | undefined)[]> => {
+      const ids: (string | undefined)[] = [];
+      for (let count = 0; count < 2; count += 1) {
+        const editor = editorOf();
+        editor.begin({ ...STARTER, name });
+        editor.newId.value = typed === '' ? '' : `${typed}.${count}`;
+        ids.push((await editor.save())?.id);
+      }
+      return ids;
+    };
+    expect(await idsOf('Rat der Stadt: Größe & Maß')).to.deep.equal([
+      'rat-der-stadt-grosse-mass',
+      'rat-der-stadt-grosse-mass-2',
+    ]);
+    expect(await idsOf('Run'), 'a reserved id').to.deep.equal(['run-2', 'run-3']);
+    expect(await idsOf('New'), 'the URL of a new council').to.deep.equal(['new-council', 'new-council-2']);
+    expect(await idsOf('議会'), 'no letters that an id can have').to.deep.equal(['council', 'council-2']);
+    expect(await idsOf('Other', 'My_own')).to.deep.equal(['My_own.0', 'My_own.1']);
+  });
+
   it('keeps a saved budget, saved fallbacks and model options in edits of other fields, also of a deleted blueprint', async () => {
     const kept = { budget: { tokens: 9_000 }, fallbacks: ['other'], model_options: { god_mode: true } };
     const editor = await opened({ ...STARTER, ...kept });

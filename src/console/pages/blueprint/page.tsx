@@ -19,14 +19,12 @@ import { Canvas, Findings } from './canvas.js';
 import { Changes } from './changes-view.js';
 import { changesBetween } from './changes.js';
 import { EMPTY, draftOf } from './draft.js';
+import { NEW, newIdFault } from './new-id.js';
 import { Panel } from './panel.js';
 import { Editor } from './store.js';
 import { TrialDialog, TrialResult } from './trial.js';
 import { Versions } from './versions.js';
 import { usePageTitle } from '../../shell/title.js';
-
-/** The id of a new blueprint in the URL. */
-const NEW = 'new';
 
 export function BlueprintPage() {
   const [, id = NEW] = path.value;
@@ -139,17 +137,18 @@ function BlueprintHead({ editor, save, onTried }: HeadProps) {
         {editor.mayEdit && <UndoButtons editor={editor} />}
         {may('run') && <StartButtons editor={editor} onTried={onTried} />}
         {editor.mayEdit && (
-          <Button
-            tone="primary"
-            disabled={editor.isSaving.value || (saved !== null && !editor.isChanged.value)}
-            onClick={save}
-          >
+          <Button tone="primary" disabled={!canSave(editor)} onClick={save}>
             Save
           </Button>
         )}
       </div>
     </div>
   );
+}
+
+function canSave({ isSaving, isChanged, saved, newId }: Editor): boolean {
+  if (isSaving.value) return false;
+  return saved.value === null ? newIdFault(newId.value) === null : isChanged.value;
 }
 
 interface HeadProps {
@@ -208,7 +207,7 @@ function useKeys(editor: Editor, save: () => void): void {
       const command = commandOf(event);
       if (command === 'undo') editor.undo();
       else if (command === 'redo') editor.redo();
-      else if (command === 'save' && editor.isChanged.value && !editor.isSaving.value) save();
+      else if (command === 'save' && editor.isChanged.value && canSave(editor)) save();
       if (command !== null) event.preventDefault();
     };
     window.addEventListener('keydown', onKeyDown);

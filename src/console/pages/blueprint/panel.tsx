@@ -8,8 +8,10 @@ import { BudgetFields } from './budget-fields.js';
 import { ApprovalsFields, DeleteButton, TextField } from './fields.js';
 import { isAtMemberField } from './members.js';
 import { ModelNames } from './model-names.js';
+import { idsFrom, newIdFault } from './new-id.js';
 import { NodePanel, roleIn } from './node-panel.js';
-import type { Editor, Finding } from './store.js';
+import type { Finding } from './store.js';
+import type { Editor } from './store.js';
 
 export function Panel({ editor }: { readonly editor: Editor }) {
   const view = useSignal<'fields' | 'json'>('fields');
@@ -89,6 +91,7 @@ function BlueprintPanel({ editor }: { readonly editor: Editor }) {
         fault={draft.name === '' ? 'Enter a name.' : null}
         onEdit={(name) => editor.edit({ ...draft, name }, 'name')}
       />
+      {editor.saved.value === null && editor.mayEdit && <NewIdField editor={editor} />}
       <ApprovalsFields
         editor={editor}
         value={draft.approvals}
@@ -124,6 +127,24 @@ function BlueprintPanel({ editor }: { readonly editor: Editor }) {
         </ul>
       )}
     </>
+  );
+}
+
+function NewIdField({ editor }: { readonly editor: Editor }) {
+  const [fromName] = idsFrom(editor.draft.value.name);
+  return (
+    <TextBox
+      label="Id"
+      hint="Programs start the council by it, so it never changes. Empty: made from the name"
+      fault={newIdFault(editor.newId.value)}
+      look="mono"
+      placeholder={fromName}
+      maxLength={128}
+      autocomplete="off"
+      spellcheck={false}
+      value={editor.newId.value}
+      onType={(id) => (editor.newId.value = id)}
+    />
   );
 }
 

@@ -9,6 +9,7 @@ import type { Draft, Part } from './draft.js';
 import { bodyOf, draftOf, updateOf } from './draft.js';
 import { changesBetween } from './changes.js';
 import { edited, historyOf, redone, ended, undone } from './history.js';
+import { idsFrom, isIdRefused } from './new-id.js';
 
 export interface EditorDeps {
   readonly council: Pick<CouncilClient, 'blueprints'>;
@@ -51,6 +52,8 @@ export class Editor {
   readonly canUndo;
   readonly canRedo;
   readonly isChanged;
+  /** The id that the user has typed for a new council. Empty: one from its name. */
+  readonly newId = signal('');
   readonly selected = signal<Part | null>(null);
   /** Whether the selected node is new, so that the name field gets the focus. */
   readonly isNew = signal(false);
@@ -151,7 +154,7 @@ export class Editor {
     const [saved, draft] = [this.saved.value, this.draft.value];
     return await this.#saving(draft, () =>
       saved === null
-        ? blueprints.create(bodyOf(draft))
+        ? this.#create(draft)
         : blueprints.update(saved.id, updateOf(draft, saved), { ifMatch: saved.etag }),
     );
   }
@@ -202,6 +205,20 @@ export class Editor {
   stop(): void {
     this.#cancelCheck();
     this.#abort.abort();
+  }
+
+  async #create(draft: Draft): Promise<TaggedBlueprint> {
+    const { blueprints } = this.#deps.council;
+    const typed = this.newId.peek();
+    if (typed !== '') return await blueprints.create({ ...bodyOf(draft), id: typed });
+    for (const id of idsFrom(draft.name)) {
+      try {
+        return await blueprints.create({ ...bodyOf(draft), id });
+      } catch (error) {
+        if (!isIdRefused(error)) throw error;
+      }
+    }
+    return await blueprints.create(bodyOf(draft));
   }
 
   #checkSoon(): void {
