@@ -240,8 +240,14 @@ describeInBrowser('The editor of a council with several minds', (browser) => {
     await heat.fill('9');
     await page.locator('.editor-members .field').getByRole('alert').getByText('equal to 2').waitFor();
     await page.locator('.editor-members').getByText('has an error').waitFor();
+    const other = page.locator('.editor-members details').nth(1);
+    await other.locator('summary').click();
+    await other.getByLabel('Member temperature').fill('-1');
+    await other.locator('summary').getByText('has an error').waitFor();
+    expect(await page.locator('.editor-members summary').getByText('has an error').count()).to.equal(2);
     await heat.fill('');
-    await page.locator('.editor-members').getByText('has an error').waitFor({ state: 'detached' });
+    await other.getByLabel('Member temperature').fill('');
+    await page.locator('.editor-members').getByText('has an error').first().waitFor({ state: 'detached' });
     await page.getByRole('button', { name: 'Remove m1' }).click();
     await page.locator('.editor-members > .fault').getByText('at least 2 items').waitFor();
     expect(await faultsIn(page)).to.deep.equal([]);

@@ -67,6 +67,25 @@ describe('The editor of a blueprint', () => {
     editor.stop();
   });
 
+  it('shows each wrong field of a form, with the labels of members in messages', async () => {
+    const editor = await opened();
+    const members = [{ id: 'a', temperature: 9 }, { id: 'b' }, { id: 'c', label: '', maxOutputTokens: 0 }];
+    const panel = { id: 'panel', label: 'The panel', type: 'panel' as const, members, fallbacks: [''], quorum: 0 };
+    editor.edit({ name: 'Panel', nodes: [panel, { id: 'w', label: 'Writer', temperature: 7 }], edges: [] });
+    await editor.check();
+    const paths = editor.findings.value.map(({ path }) => path);
+    expect(paths).to.have.members([
+      ...['nodes[0].members[0].temperature', 'nodes[0].members[2].label', 'nodes[0].members[2].maxOutputTokens'],
+      ...['nodes[0].fallbacks[0]', 'nodes[0].quorum', 'nodes[1].temperature'],
+    ]);
+    expect([0, 1, 2].map((at) => editor.faultsUnder(`nodes[0].members[${at}]`))).to.deep.equal([1, 0, 2]);
+    expect([editor.isValid.value, editor.checkFault.value]).to.deep.equal([false, null]);
+    editor.edit({ name: 'Pair', nodes: [STARTER.nodes[0] ?? panel, { id: 'w', label: 'Lonely' }], edges: [] });
+    await editor.check();
+    expect(editor.findings.value.map(({ message }) => message).join()).to.match(/Member "Lonely" has no incoming edge/);
+    editor.stop();
+  });
+
   it('saves, and does not count fields that the service adds as changes', async () => {
     const editor = editorOf();
     editor.begin(STARTER);

@@ -11,7 +11,8 @@ import { withEdge, withNode, withPositions, withoutEdge, withoutNode } from './d
 import type { Drawing } from './drawing.js';
 import { drawingOf, drawnId, freePosition, laidOutPositions, partOf } from './drawing.js';
 import { STARTER } from './starter.js';
-import type { Editor, Finding } from './store.js';
+import type { Finding } from './findings.js';
+import type { Editor } from './store.js';
 
 export function Canvas({ editor }: { readonly editor: Editor }) {
   const layout = useChunk(graphLayout);

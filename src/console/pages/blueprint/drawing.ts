@@ -8,7 +8,7 @@ import { sizeOf, spaceOf } from '../../ui/graph-geometry.js';
 import type { Draft, Part, Position } from './draft.js';
 import { isPlaced } from './draft.js';
 import { editorRole, uses } from './members.js';
-import type { Finding } from './store.js';
+import type { Finding } from './findings.js';
 
 export interface Drawing {
   /** In the order of the draft, with ids from `drawnId`. */

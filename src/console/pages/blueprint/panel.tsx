@@ -10,7 +10,7 @@ import { isAtMemberField } from './members.js';
 import { ModelNames } from './model-names.js';
 import { idsFrom, newIdFault } from './new-id.js';
 import { NodePanel, roleIn } from './node-panel.js';
-import type { Finding } from './store.js';
+import type { Finding } from './findings.js';
 import type { Editor } from './store.js';
 
 export function Panel({ editor }: { readonly editor: Editor }) {

@@ -3,11 +3,12 @@ import { batch, computed, signal } from '@preact/signals';
 import type { CouncilClient } from '../../../client/client.js';
 import type { TaggedBlueprint } from '../../../client/blueprints.js';
 import { InvalidError, NotFoundError, PreconditionFailedError } from '../../../client/errors.js';
-import type { BlueprintWarning, NodeRole } from '../../../generated/schemas.js';
-import { conditionFault } from '../../record/drawn-graph.js';
+import type { BlueprintCreate } from '../../../generated/schemas.js';
 import type { Draft, Part } from './draft.js';
 import { bodyOf, draftOf, updateOf } from './draft.js';
 import { changesBetween } from './changes.js';
+import type { Answer } from './findings.js';
+import { NO_ANSWER, checked, findingsOf, refused, rolesOf } from './findings.js';
 import { edited, historyOf, redone, ended, undone } from './history.js';
 import { idsFrom, isIdRefused } from './new-id.js';
 
@@ -19,28 +20,12 @@ export interface EditorDeps {
   readonly mayAuthor: boolean;
 }
 
-/** An error or a warning, with its node or edge. */
-export interface Finding extends BlueprintWarning {
-  /** Or null for the whole blueprint. */
-  readonly part: Part | null;
-}
-
-/** The service's check of a draft. */
-interface Answer {
-  readonly draft: Draft;
-  /** Whether a run would start, or null before a check. */
-  readonly valid: boolean | null;
-  readonly warnings: readonly BlueprintWarning[];
-  readonly roles: ReadonlyMap<string, NodeRole>;
-}
-
 export type EditorState =
   | { readonly status: 'loading' | 'ready' }
   | { readonly status: 'failed'; readonly error: unknown };
 
 /** Delay of a check after the last change, in milliseconds. */
 const CHECK_AFTER_MS = 300;
-const NO_ANSWER = { valid: null, warnings: [], roles: new Map<string, NodeRole>() };
 
 export class Editor {
   readonly state = signal<EditorState>({ status: 'loading' });
@@ -188,16 +173,15 @@ export class Editor {
     const draft = this.draft.value;
     if (!this.#deps.mayAuthor) return;
     try {
-      const found = await this.#deps.council.blueprints.validate(bodyOf(draft), { signal: this.#abort.signal });
-      if (draft === this.draft.value) this.#answer.value = { draft, ...found, roles: rolesOf(found) };
+      const { signal } = this.#abort;
+      const ask = (body: BlueprintCreate) => this.#deps.council.blueprints.validate(body, { signal });
+      const answer = await checked(draft, ask, this.roles.value);
+      if (draft === this.draft.value) this.#answer.value = answer;
       this.checkFault.value = null;
     } catch (error) {
       if (this.#abort.signal.aborted || draft !== this.draft.value) return;
-      this.checkFault.value = error instanceof InvalidError && error.errors.length > 0 ? null : error;
-      if (error instanceof InvalidError) {
-        const warnings = error.errors.map(({ loc, msg }) => ({ path: pathOf(loc.slice(1)), message: msg }));
-        this.#answer.value = { draft, valid: false, warnings, roles: this.roles.value };
-      }
+      this.checkFault.value = error;
+      if (error instanceof InvalidError) this.#answer.value = refused(draft, [], this.roles.value);
     }
   }
 
@@ -277,44 +261,6 @@ export class Editor {
       throw error;
     }
   }
-}
-
-function rolesOf({ roles }: Pick<TaggedBlueprint, 'roles'>): ReadonlyMap<string, NodeRole> {
-  return new Map(roles.map(({ node, role }) => [node, role]));
-}
-
-/** Findings of a draft: conditions are checked here, the rest comes from the service's last check if indexes still match. */
-function findingsOf(draft: Draft, answer: Answer): readonly Finding[] {
-  const { nodes, edges } = answer.draft;
-  const isStale = nodes.length !== draft.nodes.length || edges.length !== draft.edges.length;
-  const own = draft.edges.flatMap(({ type, condition }, at): Finding[] => {
-    const message = type === 'conditional' ? conditionFault(condition ?? '') : null;
-    return message === null ? [] : [{ path: `edges[${at}].condition`, message, part: { kind: 'edge', at } }];
-  });
-  const hasOwn = new Set(own.map(({ path }) => path));
-  const ofService = isStale ? [] : answer.warnings.filter((each) => !isOfCondition(each) || answer.draft === draft);
-  return [
-    ...own,
-    ...ofService.filter(({ path }) => !hasOwn.has(path)).map((each) => ({ ...each, part: partAt(each.path) })),
-  ];
-}
-
-function isOfCondition({ path }: BlueprintWarning): boolean {
-  return path.endsWith('.condition');
-}
-
-/** The node or edge of a path such as `edges[2].target`. */
-function partAt(path: string): Part | null {
-  const [, list, at] = /^(node|edge)s\[(\d+)\]/.exec(path) ?? [];
-  return list === 'node' || list === 'edge' ? { kind: list, at: Number(at) } : null;
-}
-
-/** A location in a body as a path, such as `nodes[0].label`. */
-function pathOf(place: readonly (string | number)[]): string {
-  return place
-    .map((part) => (typeof part === 'number' ? `[${part}]` : `.${part}`))
-    .join('')
-    .replace(/^\./, '');
 }
 
 function idAt({ nodes, edges }: Draft, { kind, at }: Part): string | undefined {
