@@ -1,11 +1,13 @@
 import { expect } from 'chai';
 import { CouncilClient } from '../../src/client/client.js';
+import { present } from '../../src/system/element.js';
 import { bodyOf } from '../../src/console/pages/blueprint/draft.js';
 import { STARTER } from '../../src/console/pages/blueprint/starter.js';
 import type { Locator, Page } from 'playwright-core';
 import { describeInBrowser, faultsIn } from '../support/console-browser.js';
 import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
+import { untilTrue } from '../support/until-true.js';
 
 const HOSTILE = '<img src=x onerror="document.title=1"> & "quotes" \u202Eevil';
 
@@ -135,6 +137,31 @@ describeInBrowser('The editor of a blueprint', (browser) => {
     const { nodes, edges } = await council.blueprints.get(id);
     expect(edges).to.have.length(3);
     expect(new Set(nodes.map(({ position }) => JSON.stringify(position))).size).to.equal(3);
+  });
+
+  it('draws a wide council at a readable size, moves it sideways, and shows a new member', async () => {
+    const experts = Array.from({ length: 9 }, (_, at) => ({ id: `e${at}`, label: `Expert ${at}` }));
+    const id = await saved({
+      name: 'Wide',
+      nodes: [{ id: 'chief', label: 'Chief' }, ...experts],
+      edges: experts.map((expert) => ({ id: expert.id, source: 'chief', target: expert.id })),
+    });
+    const page = await browser.open(urlOf(id));
+    const graph = page.getByRole('group', { name: 'Council graph' });
+    await node(page, 'Chief').waitFor();
+    const boxOf = async (part: Locator) => present(await part.boundingBox(), 'box');
+    const [view, chief] = [await boxOf(graph), await boxOf(node(page, 'Chief'))];
+    expect(chief.height / 56, 'scale').to.be.closeTo(0.8, 0.01);
+    expect(chief.x + chief.width / 2).to.be.closeTo(view.x + view.width / 2, 2);
+    await graph.hover();
+    await page.mouse.wheel(120, 0);
+    await untilTrue(async () => Math.round((await boxOf(node(page, 'Chief'))).x) === Math.round(chief.x - 120));
+    await node(page, 'Expert 0').focus();
+    await page.keyboard.press('n');
+    await untilTrue(async () => {
+      const added = await boxOf(node(page, 'Member 11'));
+      return added.x >= view.x && added.x + added.width <= view.x + view.width;
+    });
   });
 
   it('compares two versions, and restores one as a new version', async () => {

@@ -104,7 +104,7 @@ describe('The initial view of a graph', () => {
   it('shows the active part of a graph at a readable size on a phone too small for all of it', () => {
     const drawing = { x: 0, y: 0, width: 2_000, height: 900 };
     const { x, y, scale } = initialView(drawing, phone, { part, grows: false });
-    expect(scale).to.equal(0.6);
+    expect(scale).to.equal(0.8);
     expect(x + 1_000 * scale, 'the middle of the part').to.equal(phone.width / 2);
     expect(y, 'no gap above').to.equal(28);
     expect(fitView(drawing, phone).scale, 'all of it, when asked for').to.be.lessThan(0.2);

@@ -109,6 +109,9 @@ export class ViewCamera {
 
   readonly onWheel = (event: WheelEvent): void => {
     event.preventDefault();
+    const sideways = event.deltaX * (event.deltaMode === 0 ? 1 : 30);
+    // Browsers turn a wheel with Shift sideways.
+    if (!event.ctrlKey && Math.abs(event.deltaX) > Math.abs(event.deltaY)) return this.#pan(-sideways, 0);
     const pixels = event.deltaY * (event.deltaMode === 0 ? 1 : 30);
     // Browsers send a pinch as a wheel with Ctrl, in small steps.
     const factor = Math.exp(-Math.max(-60, Math.min(60, pixels)) * (event.ctrlKey ? 0.01 : 0.003));

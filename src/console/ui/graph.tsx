@@ -45,13 +45,14 @@ export interface GraphProps {
 
 /** The camera first shows a readable part, and then stays where the user moves it while the graph changes. */
 export function Graph(props: GraphProps) {
-  const { name, nodes, edges, onSelectNode, onMove, tools, round = 0 } = props;
+  const { name, nodes, edges, onSelectNode, onMove, round = 0 } = props;
   const editing = useGraphEditing({ onMove, onConnect: props.onConnect });
   const places = usePlaces(props, editing);
   const drawing = useMemo(() => boundsOf(places), [places]);
   const current = places.nodes.get(props.current ?? '') ?? null;
   const [first = drawing] = places.nodes.values();
-  const camera = useCamera({ drawing, camera: props.camera, grows: props.grows, part: current ?? first });
+  const part = places.nodes.get(props.selectedNode ?? '') ?? current ?? first;
+  const camera = useCamera({ drawing, camera: props.camera, grows: props.grows, part });
   useEffect(() => {
     if (round > 0) camera.show();
   }, [round]);
@@ -79,28 +80,41 @@ export function Graph(props: GraphProps) {
           <Nodes {...{ props, places, editing, camera }} />
         </Seen>
       </div>
-      <div class="graph-tools" role="group" aria-label="View">
-        {tools}
-        {current !== null && (
-          <Button slim onClick={() => camera.reveal(current)}>
-            Show current step
-          </Button>
-        )}
-        <Button slim label="Zoom out" onClick={camera.zoomOut}>
-          −
-        </Button>
-        <Button slim label="Zoom in" onClick={camera.zoomIn}>
-          +
-        </Button>
-        <Button slim label="Fit the graph into view" onClick={camera.fit}>
-          Fit
-        </Button>
-      </div>
+      <Tools {...{ camera, current }}>{props.tools}</Tools>
       <ul class="unseen" aria-label="Edges">
         {described.map(({ edge, words }) => (
           <li key={edge.id}>{words}</li>
         ))}
       </ul>
+    </div>
+  );
+}
+
+interface ToolsProps {
+  readonly camera: ViewCamera;
+  readonly current: PlacedNode | null;
+  /** More buttons. */
+  readonly children: ComponentChildren;
+}
+
+function Tools({ camera, current, children }: ToolsProps) {
+  return (
+    <div class="graph-tools" role="group" aria-label="View">
+      {children}
+      {current !== null && (
+        <Button slim onClick={() => camera.reveal(current)}>
+          Show current step
+        </Button>
+      )}
+      <Button slim label="Zoom out" onClick={camera.zoomOut}>
+        −
+      </Button>
+      <Button slim label="Zoom in" onClick={camera.zoomIn}>
+        +
+      </Button>
+      <Button slim label="Fit the graph into view" onClick={camera.fit}>
+        Fit
+      </Button>
     </div>
   );
 }

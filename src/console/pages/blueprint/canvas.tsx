@@ -1,4 +1,5 @@
 /** The graph of a draft, editable by mouse and keyboard, and the list of its problems. */
+import type { Signal } from '@preact/signals';
 import { useSignal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
 import type { LayoutGraph } from '../../record/placement.js';
@@ -35,7 +36,7 @@ function Drawn({ editor, layoutGraph }: DrawnProps) {
   const selectedId = selected === null ? null : drawnId(selected);
 
   const round = useSignal(0);
-  const { add, layOut, onKeyDown, ...changing } = changesOf({ editor, layoutGraph }, drawing);
+  const { add, layOut, onKeyDown, ...changing } = changesOf({ editor, layoutGraph, round }, drawing);
   return (
     <div class={editor.isValid.value === true ? 'editor-canvas odd' : 'editor-canvas'} onKeyDown={onKeyDown}>
       <Graph
@@ -52,22 +53,10 @@ function Drawn({ editor, layoutGraph }: DrawnProps) {
         tools={
           editor.mayEdit && (
             <>
-              <Button
-                slim
-                onClick={() => {
-                  add();
-                  round.value += 1;
-                }}
-              >
+              <Button slim onClick={add}>
                 Add a member
               </Button>
-              <Button
-                slim
-                onClick={() => {
-                  layOut();
-                  round.value += 1;
-                }}
-              >
+              <Button slim onClick={layOut}>
                 Lay out
               </Button>
             </>
@@ -79,14 +68,24 @@ function Drawn({ editor, layoutGraph }: DrawnProps) {
   );
 }
 
+interface EditedDrawing extends DrawnProps {
+  /** A change shows the initial view again. */
+  readonly round: Signal<number>;
+}
+
 /** The edits of the graph. */
-function changesOf({ editor, layoutGraph }: DrawnProps, drawing: Drawing) {
+function changesOf({ editor, layoutGraph, round }: EditedDrawing, drawing: Drawing) {
   const [draft, selected] = [editor.draft.value, editor.selected.value];
   function add(): void {
     const near = selected?.kind === 'node' ? selected.at : null;
     editor.edit(withNode(draft, freePosition(draft, drawing, near)));
     editor.select({ kind: 'node', at: draft.nodes.length });
     editor.isNew.value = true;
+    round.value += 1;
+  }
+  function layOut(): void {
+    editor.edit(withPositions(draft, laidOutPositions(drawing, layoutGraph)));
+    round.value += 1;
   }
   function remove(id: string | null): void {
     const part = id === null ? selected : partOf(id);
@@ -105,7 +104,7 @@ function changesOf({ editor, layoutGraph }: DrawnProps, drawing: Drawing) {
   return {
     add,
     onKeyDown,
-    layOut: () => editor.edit(withPositions(draft, laidOutPositions(drawing, layoutGraph))),
+    layOut,
     onMove(id: string, spot: { readonly x: number; readonly y: number }): void {
       const { at } = partOf(id);
       editor.edit(withPositions(draft, new Map([...drawing.positions, [at, spot]])), `move ${at}`);
