@@ -101,6 +101,15 @@ describe('The initial view of a graph', () => {
     expect(initialView(drawing, phone, { part, grows: false })).to.deep.equal({ x: 88, y: 118, scale: 1 });
   });
 
+  it('shows all of a graph that is a little larger than the window', () => {
+    const desk = { width: 1_230, height: 494 };
+    const tall = { x: 0, y: 0, width: 200, height: 646 };
+    expect(initialView(tall, desk, { part, grows: false })).to.deep.equal(fitView(tall, desk));
+    const wide = { x: 0, y: 0, width: 1_600, height: 200 };
+    expect(initialView(wide, desk, { part, grows: false })).to.deep.equal(fitView(wide, desk));
+    expect(initialView({ ...wide, width: 1_800 }, desk, { part, grows: false }).scale).to.equal(0.8);
+  });
+
   it('shows the active part of a graph at a readable size on a phone too small for all of it', () => {
     const drawing = { x: 0, y: 0, width: 2_000, height: 900 };
     const { x, y, scale } = initialView(drawing, phone, { part, grows: false });
