@@ -1,4 +1,4 @@
-/** A server of a model or search engine. A script sets its answers and faults. */
+/** A server of a model or search engine, or a receiver. A script sets its answers and faults. */
 import { once } from 'node:events';
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
 import { createServer } from 'node:http';
@@ -8,6 +8,8 @@ export interface Call<Body> {
   readonly method: string;
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
+  /** The body as received. */
+  readonly text: string;
   readonly body: Body;
   /** `performance.now()` at its arrival. */
   readonly atMs: number;
@@ -59,8 +61,9 @@ export async function fakeServer<Body>(script: Script<Body> | readonly Reply[]):
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {
       const { method = '', url: path = '', headers } = request;
-      const body = readBody(chunks) as Body;
-      const call = { method, path, headers, body, atMs: performance.now() };
+      const text = Buffer.concat(chunks).toString();
+      const body = (text === '' ? null : JSON.parse(text)) as Body;
+      const call = { method, path, headers, text, body, atMs: performance.now() };
       calls.push(call);
       choose(call, calls.length - 1)(response);
       check();
@@ -149,11 +152,6 @@ export const endsMidBody: Reply = (response) => {
   response.writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': '1000' });
   response.write('{"candidates": [', () => response.socket?.destroy());
 };
-
-function readBody(chunks: readonly Buffer[]): unknown {
-  const text = Buffer.concat(chunks).toString();
-  return text === '' ? null : JSON.parse(text);
-}
 
 function chooser<Body>(script: Script<Body> | readonly Reply[]): Script<Body> {
   if (typeof script === 'function') return script;

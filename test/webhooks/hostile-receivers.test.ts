@@ -46,6 +46,19 @@ describe('A hostile receiver of webhooks', () => {
     expect(Date.parse(next ?? '')).to.be.within(at, at + 0.2 * HOUR_MS + 1_000);
   });
 
+  it('that reads nothing holds up no other webhook', async () => {
+    raw = await rawReceiver((socket) => void socket.pause());
+    const webhook = await register(raw.url);
+    await register(bench.receiver.url);
+    for (let runs = 1; runs <= 3; runs += 1) {
+      await finished();
+      await bench.receiver.until((all) => all.length === runs);
+    }
+    await untilTrue(() => raw?.sockets.size === 1);
+    bench.system.jump(15_000);
+    await delivery(webhook, ({ error }) => error === 'no answer within 15 s');
+  });
+
   it('that sends interim answers without end fails its attempt and is disconnected', async () => {
     raw = await rawReceiver((socket) => {
       const flood = (): void => {
