@@ -39,9 +39,11 @@ export function deliveringWebhookOf(stream: string): string | null {
   return stream.startsWith('delivery-') ? stream.slice('delivery-'.length) : null;
 }
 
-// Each throws WebhookCorrupt if the event has another type or other data.
+/** The event of a webhook in a recorded event. @throws {WebhookCorrupt} it has another type or other data */
 export const webhookEventOf = eventReader<WebhookFacts>(webhookEvents, corruption);
+/** The same for an event of the list of webhooks. */
 export const webhookListEventOf = eventReader<WebhookListFacts>(webhookListEvents, corruption);
+/** The same for an event of the deliveries of a webhook. */
 export const deliveryEventOf = eventReader<DeliveryFacts>(deliveryEvents, corruption);
 
 /** The error for an event of a stream of webhooks that cannot be read. */

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { LogUnavailable } from '../../src/eventlog/errors.js';
 import { openEventStoreLog } from '../../src/eventlog/eventstoredb/log.js';
 import type { EventLog } from '../../src/eventlog/port.js';
+import { present } from '../../src/system/element.js';
 import { nodeSystem } from '../../src/system/system.js';
 import { fieldOf } from '../../src/system/untrusted.js';
 import { readDeliveries } from '../../src/webhooks/deliveries.js';
@@ -98,6 +99,16 @@ describe('Three instances with webhooks on one EventStoreDB', () => {
     return seats.find(({ dataDir }) => instanceIn(dataDir) === owner);
   };
 
+  /** Lets an instance deliver to a new webhook, and takes it out of `seats`. Returns the run that it has delivered from. */
+  const withoutOwner = async () => {
+    const webhookId = await register();
+    const first = await seat(0).rest.start();
+    await receiver.until(() => gotOf(first).length > 2);
+    const owner = present(await ownerOf(webhookId), 'instance that delivers');
+    seats = seats.filter((each) => each !== owner);
+    return { webhookId, first, owner };
+  };
+
   it('are one at a time: each event is delivered once, whichever instance runs the council', async () => {
     const webhookId = await register();
     const runIds = await Promise.all([0, 1, 2, 0, 1, 2].map((index) => seat(index).rest.start()));
@@ -118,12 +129,7 @@ describe('Three instances with webhooks on one EventStoreDB', () => {
   });
 
   it('go on without the one that delivers when it is killed, with no event lost and each run in order', async () => {
-    const webhookId = await register();
-    const first = await seat(0).rest.start();
-    await receiver.until(() => gotOf(first).length > 2);
-    const owner = await ownerOf(webhookId);
-    if (owner === undefined) throw new Error('No instance delivers');
-    seats = seats.filter((each) => each !== owner);
+    const { webhookId, first, owner } = await withoutOwner();
     owner.service.child.kill('SIGKILL');
     const runIds = [first, ...(await Promise.all([0, 1].map((index) => seat(index).rest.start())))];
     for (const [runId, wanted] of await wantedOf(runIds)) {
@@ -137,13 +143,8 @@ describe('Three instances with webhooks on one EventStoreDB', () => {
   });
 
   it('send nothing out of order when the one that delivers is frozen, is replaced, and wakes', async () => {
-    const webhookId = await register();
-    const first = await seat(0).rest.start();
-    await receiver.until(() => gotOf(first).length > 2);
-    const owner = await ownerOf(webhookId);
-    if (owner === undefined) throw new Error('No instance delivers');
+    const { webhookId, first, owner } = await withoutOwner();
     owner.service.child.kill('SIGSTOP');
-    seats = seats.filter((each) => each !== owner);
     const runIds = [first, await seat(0).rest.start()];
     for (const [runId, wanted] of await wantedOf(runIds))
       await receiver.until(() => new Set(gotOf(runId)).size === wanted.length);
@@ -160,12 +161,7 @@ describe('Three instances with webhooks on one EventStoreDB', () => {
   it('take a webhook at once when the one that delivers stops, long before they suspect it', async () => {
     await Promise.all(seats.map(({ service }) => service.stop()));
     seats = await Promise.all(['a', 'b'].map((name) => open(name, 600_000)));
-    const webhookId = await register();
-    const first = await seat(0).rest.start();
-    await receiver.until(() => gotOf(first).length > 2);
-    const owner = await ownerOf(webhookId);
-    if (owner === undefined) throw new Error('No instance delivers');
-    seats = seats.filter((each) => each !== owner);
+    const { webhookId, first, owner } = await withoutOwner();
     await owner.service.stop();
     const runIds = [first, await seat(0).rest.start()];
     for (const [runId, wanted] of await wantedOf(runIds)) {
