@@ -11,6 +11,8 @@ const ANSWER_MS = 10_000;
 const MAX_ANSWER_BYTES = 64 * 1024;
 /** Statuses after which the same request may succeed later (specification of OTLP/HTTP). */
 const LATER: readonly number[] = [429, 502, 503, 504];
+/** Statuses that refuse every request, because of its address, key or format. */
+const ANY_REQUEST: readonly number[] = [401, 403, 404, 405, 415];
 
 /** What became of a trace. */
 export type Sent = { readonly outcome: 'exported' } | Refused | Later;
@@ -18,8 +20,10 @@ export type Sent = { readonly outcome: 'exported' } | Refused | Later;
 interface Refused {
   readonly outcome: 'refused';
   readonly reason: string;
-  /** Whether it has kept the other spans of the request, so that none may be sent again (specification of OTLP/HTTP). */
-  readonly isPartial: boolean;
+  /**
+   * Whether it may accept some of the traces alone. After a partial success none may be sent again (specification of OTLP/HTTP).
+   */
+  readonly mayTakeOthers: boolean;
 }
 
 /** The collector is away or busy. */
@@ -55,7 +59,8 @@ export function collector({ endpoint, headers }: CollectorSettings): Send {
 function sentBy({ statusCode: status, headers }: Dispatcher.ResponseData, body: string): Sent {
   if (status < 200 || status >= 300) {
     const reason = `it answered ${status}`;
-    if (!LATER.includes(status)) return { outcome: 'refused', reason, isPartial: false };
+    if (!LATER.includes(status))
+      return { outcome: 'refused', reason, mayTakeOthers: status >= 400 && !ANY_REQUEST.includes(status) };
     const { 'retry-after': retryAfter } = headers;
     return { outcome: 'later', reason, retryAfter: typeof retryAfter === 'string' ? retryAfter : null };
   }
@@ -63,7 +68,7 @@ function sentBy({ statusCode: status, headers }: Dispatcher.ResponseData, body: 
   const count = typeof rejected === 'string' || typeof rejected === 'number' ? Number(rejected) : 0;
   return count === 0
     ? { outcome: 'exported' }
-    : { outcome: 'refused', reason: `it rejected ${count} spans`, isPartial: true };
+    : { outcome: 'refused', reason: `it rejected ${count} spans`, mayTakeOthers: false };
 }
 
 /** The message of an error, or its code: the error of a host with two addresses has no message. */

@@ -30,6 +30,12 @@ export interface TraceExporterDeps {
   readonly logger: Logger;
 }
 
+/** What became of traces for good. */
+interface Settled {
+  readonly outcome: Exclude<Sent, Later>['outcome'];
+  readonly reason?: string;
+}
+
 export class TraceExporter {
   readonly #deps: TraceExporterDeps;
   readonly #queue: string[] = [];
@@ -91,8 +97,8 @@ export class TraceExporter {
       const sent = await send(spans, signal);
       if (sent.outcome === 'later') await this.#away(sent);
       // Alone, each shows whether it was at fault.
-      else if (sent.outcome === 'refused' && !sent.isPartial && runs > 1) this.#singles = runs;
-      else for (let left = runs; left > 0; left -= 1) this.#settle(withCount(sent, runs));
+      else if (sent.outcome === 'refused' && sent.mayTakeOthers && runs > 1) this.#singles = runs;
+      else this.#settle(sent, runs);
     }
     this.#working = null;
   }
@@ -105,7 +111,7 @@ export class TraceExporter {
       const spans = await this.#spansOf(runId);
       if (typeof spans === 'string') {
         // Those before it are sent first.
-        if (runs === 0) this.#settle({ outcome: 'refused', reason: spans, isPartial: false });
+        if (runs === 0) this.#settle({ outcome: 'refused', reason: spans }, 1);
         break;
       }
       batch.push(...spans);
@@ -124,15 +130,17 @@ export class TraceExporter {
     }
   }
 
-  /** Takes the first run out of the queue. */
-  #settle(sent: Exclude<Sent, Later>): void {
+  /** Takes the first runs out of the queue. */
+  #settle({ outcome, reason }: Settled, runs: number): void {
     const { logger } = this.#deps;
-    const runId = this.#queue.shift();
-    this.#singles = Math.max(0, this.#singles - 1);
-    this.#ended[sent.outcome] += 1;
+    const [runId] = this.#queue.splice(0, runs);
+    this.#singles = Math.max(0, this.#singles - runs);
+    this.#ended[outcome] += runs;
     if (this.#failures > 0) logger.info({}, 'traces: the collector answers again');
     this.#failures = 0;
-    if (sent.outcome === 'refused') logger.error({ runId, reason: sent.reason }, 'traces: a trace was not exported');
+    if (outcome === 'exported') return;
+    if (runs === 1) logger.error({ runId, reason }, 'traces: a trace was not exported');
+    else logger.error({ runs, reason }, 'traces: some traces were not exported, or only in part');
   }
 
   async #away({ reason, retryAfter }: Later): Promise<void> {
@@ -146,10 +154,4 @@ export class TraceExporter {
     const waitMs = Math.max(doubledMs * (0.5 + system.random() / 2), Math.min(LONGEST_ASKED_MS, askedMs ?? 0));
     await wait(system, waitMs, this.#stopping.signal);
   }
-}
-
-/** The answer, which does not say which of several traces a rejected span belongs to. */
-function withCount(sent: Exclude<Sent, Later>, runs: number): Exclude<Sent, Later> {
-  if (sent.outcome === 'exported' || runs === 1) return sent;
-  return { ...sent, reason: `${sent.reason} of ${runs} traces in one request` };
 }

@@ -110,10 +110,20 @@ describe('The export of traces', () => {
     await untilTrue(async () => (await outcomes())['queued'] === 0);
     expect(traced()).to.have.members(runs.map((id) => id.replaceAll('-', '')));
     expect(await outcomes()).to.deep.equal({ exported: 0, refused: 2, queued: 0 });
-    expect(service.faults.at(-1)).to.deep.equal({
-      runId: runs[1],
-      reason: 'it rejected 1 spans of 2 traces in one request',
-    });
+    expect(service.faults.at(-1)).to.deep.equal({ runs: 2, reason: 'it rejected 1 spans' });
+  });
+
+  it('sends one request for many traces to a collector that accepts none, and logs one line', async () => {
+    for (const status of [307, 401, 404, 415]) {
+      const before = collector.calls.length;
+      await collector.goAway();
+      await Promise.all([run(), run(), run()]);
+      collector.answerBy([answersStatus(status)]);
+      await collector.comeBack();
+      await untilTrue(async () => (await outcomes())['queued'] === 0);
+      expect(collector.calls.length - before, `${status}`).to.equal(1);
+      expect(service.faults.at(-1)).to.deep.equal({ runs: 3, reason: `it answered ${status}` });
+    }
   });
 
   it('gives up a trace that the collector refuses, logs why, and sends the next', async () => {
