@@ -5,7 +5,7 @@ import { finalDraftOf } from '../run/state.js';
 import { modelOf } from './council-model.js';
 import { piecesOf } from './pieces.js';
 import { secondsOf } from './response-object.js';
-import { chatUsage } from './usage.js';
+import { chatUsage, tokensOf } from './usage.js';
 
 /** What all chunks of a completion have in common. */
 export type ChatHead = Pick<ChatCompletion, 'id' | 'created' | 'model' | 'council'>;
@@ -30,7 +30,7 @@ export interface ChatText {
 
 /** The final draft of a completed run. */
 export function chatTextOf(run: RunState): ChatText {
-  return { head: headOf(run), content: finalDraftOf(run) ?? '', ...chatUsage(run) };
+  return { head: headOf(run), content: finalDraftOf(run) ?? '', ...chatUsage(tokensOf(run)) };
 }
 
 export function completionOf({ head, content, ...usage }: ChatText): ChatCompletion {

@@ -15,7 +15,7 @@ import { completionOf, encoded, openingChunk, textChunks } from './chat-object.j
 import { errorOf } from './errors.js';
 import { secondsOf } from './response-object.js';
 import { comment } from './stream.js';
-import { callUsage } from './usage.js';
+import { chatUsage } from './usage.js';
 
 /** How chat front ends begin prompts for titles, tags and follow-ups (Open WebUI 0.6). */
 const TASK_MARK = '### Task:';
@@ -70,7 +70,7 @@ async function ask(
 ): Promise<Omit<ChatText, 'head'>> {
   const request = { system: SYSTEM, prompt, promptInput: { ...PROMPT_INPUT, topic: prompt }, answer: 'draft' } as const;
   const { text, usage } = await model.ask(request, { runId: id, timeoutMs: modelTimeoutMs, outage: null, signal });
-  return { content: text, ...callUsage(usage) };
+  return { content: text, ...chatUsage(usage) };
 }
 
 const SYSTEM = 'Do the task of the last message, and answer in the form that it asks for.';

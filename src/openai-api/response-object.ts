@@ -4,7 +4,7 @@ import { isRunId } from '../http/route.js';
 import type { RunState } from '../run/state.js';
 import { completedAtOf, failureOf, finalDraftOf } from '../run/state.js';
 import { modelOf } from './council-model.js';
-import { responseUsage } from './usage.js';
+import { responseUsage, tokensOf } from './usage.js';
 
 /** The id of a run's response: `resp_` and the run id without dashes. */
 function responseIdOf(runId: string): string {
@@ -41,7 +41,7 @@ export function responseOf(run: RunState): ResponseObject {
     ...(completedAt !== null && { completed_at: secondsOf(completedAt) }),
     error: failure === null || failure.kind === 'cancelled' ? null : { code: 'server_error', message: failure.error },
     output: phase.status === 'completed' ? [messageOf(runId, finalDraftOf(run) ?? '')] : [],
-    ...(completedAt !== null && responseUsage(run)),
+    ...(completedAt !== null && responseUsage(tokensOf(run))),
   };
 }
 

@@ -1,58 +1,34 @@
-/** The tokens of a run in OpenAI's form. */
+/** Tokens in OpenAI's forms. */
 import type { ChatUsage, ResponseUsage } from '../generated/schemas.js';
 import type { ModelUsage } from '../models/port.js';
 import { usageOf } from '../run/effort.js';
 import type { RunState } from '../run/state.js';
 
-interface KnownTokens {
-  readonly input: number;
-  readonly output: number;
-  /** Of the input, or null if unknown. */
-  readonly cached: number | null;
-  /** Of the output, or null if unknown. */
-  readonly reasoning: number | null;
-}
+type Tokens = Pick<ModelUsage, 'inputTokens' | 'outputTokens' | 'cachedInputTokens' | 'reasoningTokens'>;
 
-/** The tokens of all calls, or null if those of a call are unknown. */
-function tokensOf({ effort }: Pick<RunState, 'effort'>): KnownTokens | null {
-  const { calls, toldCalls, inputTokens, outputTokens, cachedInputTokens, reasoningTokens } = usageOf(effort);
-  if (toldCalls < calls || inputTokens === null || outputTokens === null) return null;
-  return { input: inputTokens, output: outputTokens, cached: cachedInputTokens, reasoning: reasoningTokens };
-}
-
-/** The usage of a chat completion; absent if it is unknown. */
-export function chatUsage(run: Pick<RunState, 'effort'>): { readonly usage?: ChatUsage } {
-  return chatUsageOf(tokensOf(run));
-}
-
-/** The usage of one call; absent if it is unknown. */
-export function callUsage({ inputTokens, outputTokens, ...rest }: ModelUsage): { readonly usage?: ChatUsage } {
-  const [input, output] = [inputTokens ?? null, outputTokens ?? null];
-  if (input === null || output === null) return {};
-  return chatUsageOf({
-    input,
-    output,
-    cached: rest.cachedInputTokens ?? null,
-    reasoning: rest.reasoningTokens ?? null,
-  });
-}
-
-function chatUsageOf(tokens: KnownTokens | null): { readonly usage?: ChatUsage } {
-  if (tokens === null) return {};
-  const { input, output, cached, reasoning } = tokens;
-  const usage: ChatUsage = { prompt_tokens: input, completion_tokens: output, total_tokens: input + output };
-  if (cached !== null) usage.prompt_tokens_details = { cached_tokens: cached };
-  if (reasoning !== null) usage.completion_tokens_details = { reasoning_tokens: reasoning };
-  return { usage };
+/** The tokens of all calls of a run; unknown if those of a call are. */
+export function tokensOf({ effort }: Pick<RunState, 'effort'>): Tokens {
+  const usage = usageOf(effort);
+  return usage.toldCalls < usage.calls ? { inputTokens: null, outputTokens: null } : usage;
 }
 
 /** The usage of a response; absent if it is unknown. */
-export function responseUsage(run: Pick<RunState, 'effort'>): { readonly usage?: ResponseUsage } {
-  const tokens = tokensOf(run);
-  if (tokens === null) return {};
-  const { input, output, cached, reasoning } = tokens;
+export function responseUsage(tokens: Tokens): { readonly usage?: ResponseUsage } {
+  const { inputTokens: input, outputTokens: output, cachedInputTokens: cached, reasoningTokens: reasoning } = tokens;
+  if (typeof input !== 'number' || typeof output !== 'number') return {};
   const usage: ResponseUsage = { input_tokens: input, output_tokens: output, total_tokens: input + output };
-  if (cached !== null) usage.input_tokens_details = { cached_tokens: cached };
-  if (reasoning !== null) usage.output_tokens_details = { reasoning_tokens: reasoning };
+  if (typeof cached === 'number') usage.input_tokens_details = { cached_tokens: cached };
+  if (typeof reasoning === 'number') usage.output_tokens_details = { reasoning_tokens: reasoning };
+  return { usage };
+}
+
+/** The usage of a chat completion; absent if it is unknown. */
+export function chatUsage(tokens: Tokens): { readonly usage?: ChatUsage } {
+  const { usage: known } = responseUsage(tokens);
+  if (known === undefined) return {};
+  const { input_tokens: input, output_tokens: output, total_tokens: total } = known;
+  const usage: ChatUsage = { prompt_tokens: input, completion_tokens: output, total_tokens: total };
+  if (known.input_tokens_details) usage.prompt_tokens_details = known.input_tokens_details;
+  if (known.output_tokens_details) usage.completion_tokens_details = known.output_tokens_details;
   return { usage };
 }
