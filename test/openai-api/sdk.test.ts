@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import OpenAI from 'openai';
-import type { LanguageModel, ModelRequest } from '../../src/models/port.js';
+import type { LanguageModel, ModelRequest, ModelUsage } from '../../src/models/port.js';
 import type { RestClient } from '../support/rest-client.js';
 import { isOver, restClient } from '../support/rest-client.js';
 import type { RunningService } from '../support/running-service.js';
@@ -92,19 +92,28 @@ describe('The official OpenAI client', () => {
     expect([reasons, usages]).to.deep.equal([['stop'], [45]]);
   });
 
-  it('leaves the usage out when a call has reported none', async () => {
+  /** A council whose calls report these tokens. */
+  const reporting = (usage: ModelUsage): ScriptedModel => {
     const { ask, ...model } = scriptedModel(councilScript([8]));
-    scripted = {
-      ...model,
-      ask: async (request, call) => ({
-        ...(await ask(request, call)),
-        usage: { inputTokens: null, outputTokens: null },
-      }),
-    };
+    return { ...model, ask: async (request, call) => ({ ...(await ask(request, call)), usage }) };
+  };
+
+  it('leaves the usage out when a call has reported none', async () => {
+    scripted = reporting({ inputTokens: null, outputTokens: null });
     const chat = await client.chat.completions.create({ model: 'council', messages: [...messages('Trees')] });
     expect(chat).not.to.have.property('usage');
     const response = await client.responses.create({ model: 'council', input: 'Trees' });
     expect(response).not.to.have.property('usage');
+  });
+
+  it('shows the cached and the reasoning tokens that the calls have reported', async () => {
+    scripted = reporting({ inputTokens: 10, outputTokens: 5, cachedInputTokens: 4, reasoningTokens: 1 });
+    const chat = await client.chat.completions.create({ model: 'council', messages: [...messages('Trees')] });
+    expect(chat.usage?.prompt_tokens_details).to.deep.equal({ cached_tokens: 12 });
+    expect(chat.usage?.completion_tokens_details).to.deep.equal({ reasoning_tokens: 3 });
+    const { usage } = await client.responses.create({ model: 'council', input: 'Trees' });
+    expect(usage?.input_tokens_details).to.deep.equal({ cached_tokens: 12 });
+    expect(usage?.output_tokens_details).to.deep.equal({ reasoning_tokens: 3 });
   });
 
   it('creates a response', async () => {
