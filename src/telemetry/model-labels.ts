@@ -2,6 +2,8 @@
 
 /** Models that get a label of their own. Each costs about 20 series. */
 const MAX_MODELS = 100;
+/** Longest name of a model with a label of its own, in characters. A blueprint may hold one of 256 KiB. */
+const MAX_NAME = 200;
 /** The label of all other models. */
 const OTHER = 'other';
 
@@ -23,6 +25,7 @@ export class ModelLabels {
     if (label[1] !== OTHER || this.#answered.size >= MAX_MODELS) return label;
     const [provider] = label;
     const model = name.startsWith(`${provider}/`) ? name.slice(provider.length + 1) : name;
+    if (model.length > MAX_NAME) return label;
     const own = [provider, model] as const;
     this.#answered.set(name, own);
     return own;

@@ -20,4 +20,11 @@ describe('Labels of models', () => {
     expect(labels.of('gemini/m99')).to.deep.equal(['gemini', 'm99']);
     expect(labels.of('gemini/m100')).to.deep.equal(['gemini', 'other']);
   });
+
+  it('name no model whose name is so long that the metrics would become large', () => {
+    const labels = new ModelLabels(['gemini']);
+    expect(labels.onAnswered(`gemini/${'m'.repeat(200)}`)[1]).to.have.lengthOf(200);
+    expect(labels.onAnswered(`gemini/${'m'.repeat(201)}`)).to.deep.equal(['gemini', 'other']);
+    expect(labels.own()).to.have.lengthOf(1);
+  });
 });
