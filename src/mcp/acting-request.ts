@@ -5,7 +5,7 @@ import type { ActingRequest } from '../http/limits.js';
 /**
  * A POST from the same client.
  *
- * @param headers in place of those that the client has sent
+ * @param headers in place of the client's own, of which only `X-Forwarded-For` stays
  */
 export function actingRequest(
   { socket, headers: { 'x-forwarded-for': forwardedFor } }: IncomingMessage,

@@ -30,7 +30,7 @@ export async function reportOf(http: HttpContext, runId: string, caller: Caller)
   const run = await runIn(http, runId);
   const state = run.status === 'paused' ? await http.withinDeadline(http.queries.state(runId)) : null;
   const pause = state && openPauseOf(state);
-  // Of the same moment as the pause in the words.
+  // The summary shows the same moment as the text about the pause.
   const shown = state === null ? run : summaryOf(state);
   const texts = state !== null && pause !== null ? pauseTexts(state, pause, caller) : textsOf(shown);
   const expected = pause === null ? {} : { expected_seq: pause.seq };
@@ -69,7 +69,7 @@ function pauseTexts(run: RunState, pause: RunPause, caller: Caller): readonly st
   return draft === null ? [text] : [text, draft];
 }
 
-/** What decides a pause. */
+/** How the pause is decided. */
 function decisionText(run: RunState, { seq, reason }: RunPause, caller: Caller): string {
   const call = `call decide with run_id "${run.runId}" and expected_seq ${seq}`;
   if (!mayDecide(run, caller))

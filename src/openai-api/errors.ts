@@ -12,7 +12,7 @@ export const OPENAI_PROBLEMS: ProblemForm = {
   answer: (problem) => ({ status: statusOf(problem.status), body: errorOf(problem), headers: problem.headers }),
 };
 
-/** Broken rules of fields are 400 there. */
+/** The status under /v1, where broken rules of fields are 400. */
 function statusOf(status: number): number {
   return status === 422 ? 400 : status;
 }
@@ -30,7 +30,7 @@ export function errorOf({ status, body: { detail, code, errors = [] } }: Problem
   };
 }
 
-/** Codes of errors that have none. */
+/** Codes of errors that have no code of their own, by status. */
 const CODES: Readonly<Record<number, string>> = { 401: 'invalid_api_key', 429: 'rate_limit_exceeded' };
 
 function typeOf(status: number): OpenAiError['error']['type'] {

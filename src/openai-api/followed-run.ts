@@ -70,7 +70,7 @@ export async function follow(
   return null;
 }
 
-/** The assignments in a callback, which the compiler does not see. */
+/** The run as it is now. The compiler does not see that a callback has assigned it. */
 function lastOf(run: RunState | null): RunState | null {
   return run;
 }

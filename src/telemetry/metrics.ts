@@ -64,7 +64,7 @@ export function metricsOf(sources: MetricSources): () => Promise<MetricsText> {
   };
 }
 
-/** What a source answers in time, or null: then its figures are absent, and the others are still reported. */
+/** What a source answers in time, or null if it does not. Then its figures are absent, and the others are reported. */
 async function inAnswer<T>(ask: () => Promise<T>, { system }: Pick<MetricSources, 'system'>): Promise<T | null> {
   try {
     return await inTime(ask, { system, maxMs: SOURCE_MS, late: () => new Error('The source is late') });

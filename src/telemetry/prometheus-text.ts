@@ -1,9 +1,9 @@
-/** Writes metrics with prom-client, which adds those of the process. */
+/** Writes metrics with prom-client, which adds the metrics of the process. */
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
 import type { Metric, MetricsText } from './metric.js';
 import type { Labelled, Spread } from './tally.js';
 
-/** Gauges of prom-client that have names of counters, which promtool reports. */
+/** Gauges of prom-client that are omitted, because they have names of counters, which promtool reports. */
 const MISNAMED = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total'];
 
 type HistogramMetric = Extract<Metric, { readonly kind: 'histogram' }>;
@@ -14,9 +14,7 @@ interface Series {
   readonly value: number;
 }
 
-/**
- * A function that writes metrics, and those of the process and its event loop, which prom-client measures from now on.
- */
+/** A function that writes metrics. From this call on, prom-client measures the process and its event loop. */
 export function prometheusText(): (metrics: readonly Metric[]) => Promise<MetricsText> {
   const ofProcess = new Registry();
   collectDefaultMetrics({ register: ofProcess });

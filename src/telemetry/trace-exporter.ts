@@ -110,7 +110,7 @@ export class TraceExporter {
     for (const runId of this.#queue.slice(0, this.#singles > 0 ? 1 : ENOUGH_SPANS)) {
       const spans = await this.#spansOf(runId);
       if (typeof spans === 'string') {
-        // Those before it are sent first.
+        // The traces before it are sent first.
         if (runs === 0) this.#settle({ outcome: 'refused', reason: spans }, 1);
         break;
       }

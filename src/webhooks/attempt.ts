@@ -36,7 +36,7 @@ export interface Attempted {
 }
 
 /**
- * Sends the delivery once. Resolves with the delivery after it.
+ * Sends the delivery once. Resolves with the delivery after this attempt.
  *
  * @param signal abandons the attempt: it rejects, and whether the receiver got it is unknown
  */
@@ -85,7 +85,7 @@ async function answerTo(
   }
 }
 
-/** Some errors of connections have no message of their own, only those of several tries. */
+/** The reason of an error. If a host has several addresses, an AggregateError without a message holds an error for each. */
 function reasonIn(error: unknown): string {
   const first = error instanceof AggregateError ? (error.errors[0] as unknown) : error;
   const text = first instanceof Error ? first.message : String(first);

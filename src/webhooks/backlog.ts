@@ -11,7 +11,7 @@ import { DeliveryRecord } from './delivery-record.js';
 
 /** Most deliveries that wait in memory for one webhook. Later events stay in the log until half of them have ended. */
 const MAX_WAITING = 100;
-/** The place in the log is recorded after so many events of runs if no delivery has recorded it. */
+/** Number of events of runs after which the place in the log is recorded, if no delivery has recorded it. */
 const PLACE_EVERY = 50_000;
 
 /** An event of a run that a webhook may deliver. */
@@ -47,7 +47,7 @@ export class Backlog {
     return this.#place;
   }
 
-  /** All deliveries to attempt. Those of one run are in its order. */
+  /** All deliveries to attempt. The deliveries of a run are in the order of its events. */
   get waiting(): readonly Delivery[] {
     return [...this.#record.state.waiting, ...this.#fresh];
   }
@@ -83,7 +83,7 @@ export class Backlog {
     if (position > this.#place) this.#place = position;
   }
 
-  /** Records a result, together with those that came while an earlier one was recorded. @throws {DeliveriesTaken} */
+  /** Records a result, with all results that came while the one before was recorded. @throws {DeliveriesTaken} */
   recordResult(delivery: Delivery, signal: AbortSignal): Promise<void> {
     this.#results.set(delivery.id, delivery);
     return this.#turns.run(async () => {
@@ -112,7 +112,7 @@ export class Backlog {
     return this.#record.state.waiting.length + this.#fresh.length;
   }
 
-  /** Records results, the first unrecorded deliveries, and the place of the last of these. */
+  /** Records results, the first unrecorded deliveries, and the place of the last of these deliveries. */
   async #recordUpTo(
     known: readonly Delivery[],
     results: ReadonlyMap<string, Delivery>,
@@ -138,7 +138,7 @@ export class Backlog {
   }
 }
 
-/** Whether a human has asked for another attempt while this one, which failed, was in progress. */
+/** Whether a human has asked for another attempt while the one with this result, which failed, was in progress. */
 function isOverridden({ id, status, attempts }: Delivery, { waiting }: Deliveries): boolean {
   const recorded = waiting.find((each) => each.id === id);
   return status === 'waiting' && recorded !== undefined && recorded.attempts < attempts - 1;

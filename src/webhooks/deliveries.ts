@@ -23,7 +23,7 @@ export interface Deliveries {
   readonly owner: string | null;
   /** The last event of a run that was considered, or null if there was none since the registration. */
   readonly through: RunEventRef | null;
-  /** Deliveries to attempt. Those of one run are in its order. */
+  /** Deliveries to attempt. The deliveries of a run are in the order of its events. */
   readonly waiting: readonly Delivery[];
   /** The last ones, oldest first. */
   readonly failed: readonly Delivery[];

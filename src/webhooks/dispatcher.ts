@@ -52,14 +52,14 @@ export interface WebhookFigures {
   readonly webhooks: { readonly active: number; readonly disabled: number; readonly corrupt: number };
   /** Deliveries that wait in memory. */
   readonly waiting: number;
-  /** The earliest first attempt at one of these, ISO 8601, or null if none was attempted. */
+  /** The earliest first attempt at one of these deliveries, ISO 8601, or null if none was attempted. */
   readonly waitingSince: string | null;
 }
 
 export class Dispatcher {
   readonly categories = ['run', 'webhook', 'delivery'];
   readonly #deps: DispatcherDeps;
-  /** By webhook, those that this instance delivers. */
+  /** The outboxes of the webhooks that this instance delivers, by id. */
   readonly #outboxes = new Map<string, Outbox>();
   readonly #ownership: Ownership;
   readonly #tasks = new TaskTracker();

@@ -103,7 +103,7 @@ export class Intake {
     }
   }
 
-  /** Offers an event to the outboxes that read. Those that want it and have no room leave. */
+  /** Offers an event to the outboxes that read. An outbox that wants the event and has no room stops reading. */
   async #offer(event: RecordedEvent, reading: Set<Outbox>): Promise<void> {
     const { id, type, position, stream, revision: seq } = event;
     const runId = runIdOf(stream);

@@ -9,7 +9,7 @@ import { runEventOf } from '../run/stream.js';
 import { BoundedMap } from '../system/bounded-map.js';
 import type { RunEventRef } from './deliveries.js';
 
-/** Bodies that are kept for the other webhooks of the same event; those of long drafts are not. */
+/** Most bodies that are kept for the other webhooks of the same event, and the length of the longest kept one. */
 const MAX_KEPT = 64;
 const MAX_KEPT_CHARS = 64 * 1024;
 /** Runs whose blueprint is remembered. */

@@ -14,7 +14,7 @@ import { Backlog } from './backlog.js';
 import type { Deliveries, Delivery } from './deliveries.js';
 import { DeliveriesTaken } from './delivery-record.js';
 
-/** Attempts at once while the receiver succeeds; after a failure, and at first, it gets one at a time. */
+/** Most attempts at once while the receiver succeeds. At first and after a failure, it gets one at a time. */
 const MAX_SENDING = 8;
 /** Wait while this instance may not send, in milliseconds. */
 const BLOCKED_MS = 1_000;

@@ -1,4 +1,7 @@
-/** Which webhooks this instance delivers: it claims those that no live instance delivers, in the stream of their deliveries. */
+/**
+ * Decides which webhooks this instance delivers. It claims a webhook that no live instance delivers, in the stream of its
+ * deliveries.
+ */
 import type { RecordedEvent } from '../eventlog/port.js';
 import type { AppendDeps } from '../eventsourcing/handle-command.js';
 import { wait } from '../system/async/deadline.js';

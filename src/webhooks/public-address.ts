@@ -7,7 +7,7 @@ const SPECIAL_IPV4 = [
   ...['192.0.2.0/24', '192.31.196.0/24', '192.52.193.0/24', '192.88.99.0/24', '192.168.0.0/16', '192.175.48.0/24'],
   ...['198.18.0.0/15', '198.51.100.0/24', '203.0.113.0/24', '224.0.0.0/3'],
 ];
-/** Of IPv6 only 2000::/3 is global unicast. These parts of it are not, or are tunnels to IPv4. */
+/** Of IPv6 only 2000::/3 is global unicast. These parts of it are reserved, or are tunnels to IPv4. */
 const SPECIAL_IPV6 = ['2001::/23', '2001:db8::/32', '2002::/16', '2620:4f:8000::/48', '3fff::/20'];
 /** NAT64 (RFC 6052): the last 32 bits are the IPv4 address that is reached. */
 const NAT64 = '64:ff9b::';

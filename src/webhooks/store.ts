@@ -36,7 +36,7 @@ export class WebhookStore {
   readonly #deps: WebhookStoreDeps;
   /** By id, without deleted ones. */
   readonly #webhooks = new Map<string, Webhook>();
-  /** Those whose record cannot be read. */
+  /** The errors of webhooks whose record cannot be read, by id. */
   readonly #corrupt = new Map<string, WebhookCorrupt>();
   readonly #list: WebhookList;
   /** Tasks on one stream run one after the other, so that they do not conflict with each other. */
@@ -132,7 +132,7 @@ export class WebhookStore {
     await this.#changeList(() => ({ type: 'WebhookUnlisted', data: { webhookId } }));
   }
 
-  /** The caller must pass every event of the log in the category `webhook`. Skips those of this instance. */
+  /** The caller must pass every event of the log in the category `webhook`. Skips events of this instance. */
   onEventRecorded({ stream, revision, metadata }: RecordedEvent): void {
     if (metadata['instanceId'] === this.#deps.instanceId) return;
     const webhookId = webhookIdOf(stream);

@@ -38,7 +38,7 @@ export function listCouncilsTool(http: HttpContext): Tool {
   });
 }
 
-/** The fields of `blueprint.json` that an assistant chooses by. */
+/** The fields of `blueprint.json` by which an assistant chooses a council. */
 const COUNCIL = {
   type: 'object',
   required: ['id', 'version', 'name', 'nodes', 'edges', 'createdAt', 'updatedAt', 'warnings', 'roles'],
