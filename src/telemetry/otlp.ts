@@ -4,6 +4,8 @@ import type { Attributes, Span } from './spans.js';
 /** OTLP's number of the kind of a span that is neither a client nor a server. */
 const INTERNAL = 1;
 const STATUS_ERROR = 2;
+/** Longest text of a span, in characters. A council may have labels and names of models of 256 KiB. */
+const MAX_TEXT = 256;
 /** Attributes that may have a fraction. They are always of this type, because many backends accept one type for a name. */
 const DOUBLES: ReadonlySet<string> = new Set(['council.cost_usd', 'council.run.cost_usd', 'council.run.score']);
 
@@ -26,7 +28,7 @@ function spanText({ traceId, spanId, parentSpanId, name, startedAt, endedAt, att
   const links = link === null ? '' : `,"links":[${JSON.stringify(link)}]`;
   const status = error === null ? '{}' : `{"code":${STATUS_ERROR},"message":${JSON.stringify(error)}}`;
   const ids = `"traceId":"${traceId}","spanId":"${spanId}",${parent}`;
-  return `{${ids}"name":${JSON.stringify(name)},"kind":${INTERNAL},${times},"attributes":[${keyValues(...attributes)}]${links},"status":${status}}`;
+  return `{${ids}"name":${jsonText(name)},"kind":${INTERNAL},${times},"attributes":[${keyValues(...attributes)}]${links},"status":${status}}`;
 }
 
 /** As text: numbers of 64 bits are texts in JSON. */
@@ -47,7 +49,13 @@ function keyValues(...all: readonly Attributes[]): string {
 }
 
 function anyValue(key: string, value: string | number | boolean): string {
-  if (typeof value === 'string') return `{"stringValue":${JSON.stringify(value)}}`;
+  if (typeof value === 'string') return `{"stringValue":${jsonText(value)}}`;
   if (typeof value === 'boolean') return `{"boolValue":${value}}`;
   return DOUBLES.has(key) ? `{"doubleValue":${value}}` : `{"intValue":"${value}"}`;
+}
+
+/** A text as JSON, cut if it is too long. */
+function jsonText(text: string): string {
+  // Cutting may leave half a character.
+  return JSON.stringify(text.length <= MAX_TEXT ? text : text.slice(0, MAX_TEXT).toWellFormed());
 }

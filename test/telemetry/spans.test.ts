@@ -117,6 +117,16 @@ describe('The trace of a recorded run', () => {
     expect(request).to.include('{"key":"council.cost_usd","value":{"doubleValue":0}}');
   });
 
+  it('stays small however long the names of a council and its models are', () => {
+    const long = started(1, { node: '議'.repeat(100_000), model: `${'p'.repeat(100_000)}/${'😀'.repeat(100_000)}` });
+    const request = traceRequest(spansOf(long, { type: 'NodeCompleted', data: free }, completed));
+    expect(request)
+      .to.have.length.below(5_000)
+      .and.to.include(`"name":"invoke_agent ${'議'.repeat(200)}`);
+    expect(request.isWellFormed()).to.equal(true);
+    expect(spansIn(JSON.parse(request) as OtlpRequest)).to.have.length(2);
+  });
+
   it('ends an attempt that its instance lost when the next one starts', () => {
     const [, second, first] = spansOf(started(1), started(1, { attempt: 2 }), completed);
     expect(first).to.include({ error: 'lost', endedAt: second?.startedAt });
