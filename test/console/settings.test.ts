@@ -89,6 +89,7 @@ describeInBrowser('The settings of a user', (browser) => {
     await page.getByRole('button', { name: 'Shortcuts' }).click();
     await page.getByRole('dialog').getByLabel('Use these shortcuts').check();
     await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
     await page.keyboard.press('?');
     await page.getByRole('dialog', { name: 'Shortcuts and decisions' }).waitFor();
   });
