@@ -31,8 +31,8 @@ export function exportRoute(http: HttpContext): Route {
     name: 'exportRuns',
     summary: 'Exports runs of the history as a table or as lines of JSON',
     description:
-      'The given runs, or all that pass the filters of the list. In the table, a text that a spreadsheet would take for a ' +
-      'formula begins with an apostrophe.',
+      'The given runs, or all that pass the filters of the list. In the table, an apostrophe stands before each sign ' +
+      'that begins a formula: `=`, `+`, `-` or `@` at the beginning of a text, a line or after a semicolon or tab.',
     tag: 'history',
     query,
     success: {
@@ -123,12 +123,19 @@ function lineOf(cells: readonly Cell[]): string {
   return `${cells.map(cellText).join(',')}\r\n`;
 }
 
-/** The beginning of a text that some spreadsheet executes as a formula: also after blanks, and in full-width characters. */
-const FORMULA = /^(?:[\s\p{C}]*[=+\-@＝＋－＠]|[\t\r\n])/u;
+/** The beginning of a text that some spreadsheet executes as a formula: also after blanks and quotes, and in full-width characters. */
+const FORMULA = /^(?:[\s\p{C}"]*[=+\-@＝＋－＠]|[\t\r\n])/u;
+/**
+ * The same inside a text, where a cell begins if the spreadsheet does not separate by commas: Excel separates by semicolons
+ * in many countries, and then reads a quote inside a cell, and the line breaks that follow, as they stand. It matches the
+ * sign first, so that long blanks cost linear time.
+ */
+const INNER_FORMULA = /[=+\-@＝＋－＠](?<=[;\t\r\n][\s\p{C}"]*.)/gu;
 
 function cellText(cell: Cell): string {
   if (cell === null) return '';
   if (typeof cell !== 'string') return String(cell);
-  const text = FORMULA.test(cell) ? `'${cell}` : cell;
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  const inner = cell.replace(INNER_FORMULA, "'$&");
+  const text = FORMULA.test(cell) ? `'${inner}` : inner;
+  return /[",;\t\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
