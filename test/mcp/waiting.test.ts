@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { addFirstKey, addKey, bearer, restWith } from '../support/keys.js';
+import { addFirstKey, addKey, restWith } from '../support/keys.js';
 import { MCP_ACCEPT, MCP_MODERN, toolCall } from '../support/mcp-client.js';
 import type { RestClient } from '../support/rest-client.js';
 import { restClient } from '../support/rest-client.js';
@@ -77,10 +77,8 @@ describe('A call of await_run', () => {
     const by = restWith(held.url, await addFirstKey(held.url));
     const key = await addKey(by, { name: 'short-lived', scopes: ['read'] });
     const runId = await by.start();
-    const waiting = fetch(`${held.url}/mcp`, {
-      ...{ method: 'POST', body: JSON.stringify(toolCall('await_run', { run_id: runId, timeout_s: 50 })) },
-      headers: { 'Content-Type': 'application/json', ...MCP_ACCEPT, ...bearer(key) },
-    }).then((response) => response.text());
+    const call = toolCall('await_run', { run_id: runId, timeout_s: 50 });
+    const waiting = restWith(held.url, key).post('/mcp', call, MCP_ACCEPT);
     await untilTrue(() => held.context.feed.size === 1);
     expect((await by.send('DELETE', '/api/keys/short-lived')).status).to.equal(204);
     await rejectionOf(waiting);

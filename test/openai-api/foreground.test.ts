@@ -26,6 +26,16 @@ function requestOf(path: string, body: object, headers: readonly string[] = []):
   return [`POST ${path} HTTP/1.1`, ...fields, '', text].join('\r\n');
 }
 
+/** Sends a request. Returns its connection, and a function that returns the text that has come so far. */
+async function sent(url: string, request: string) {
+  const socket = await openSocket(url);
+  let text = '';
+  socket.on('error', () => undefined);
+  socket.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
+  socket.write(request);
+  return { socket, text: () => text };
+}
+
 describe('A foreground request whose client has gone', () => {
   let service: RunningService;
   let rest: RestClient;
@@ -43,9 +53,7 @@ describe('A foreground request whose client has gone', () => {
 
   /** Sends a request, waits until its run calls the model, and returns the connection with the id of the run. */
   async function begun(path: string, more: object = {}, headers: readonly string[] = []) {
-    const socket = await openSocket(service.url);
-    socket.on('error', () => undefined);
-    socket.write(requestOf(path, { ...BODIES[path], ...more }, headers));
+    const { socket } = await sent(service.url, requestOf(path, { ...BODIES[path], ...more }, headers));
     await untilTrue(() => scripted.requests.length > 0);
     const [run] = rest.read(await rest.get('/api/runs/?limit=1'), 200, 'history-list.json');
     return { socket, runId: run?.id ?? '' };
@@ -134,13 +142,12 @@ describe('A foreground request whose client has gone', () => {
       nodes: [{ id: 'write' }],
       model_options: { god_mode: true },
     });
-    const socket = await openSocket(service.url);
-    const request = { model: 'council/slow', messages: [{ role: 'user', content: 'Trees' }], stream: true };
-    socket.write(requestOf(CHAT, request));
-    let text = '';
-    socket.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
-    await untilTrue(() => text.includes('waits for a decision'));
-    const runId = /Council-Run-Id: (\S+)/i.exec(text)?.[1] ?? '';
+    const { socket, text } = await sent(
+      service.url,
+      requestOf(CHAT, { ...BODIES[CHAT], model: 'council/slow', stream: true }),
+    );
+    await untilTrue(() => text().includes('waits for a decision'));
+    const runId = /Council-Run-Id: (\S+)/i.exec(text())?.[1] ?? '';
     socket.destroy();
     await outlives(runId);
     await rest.post(`/api/councils/run/${runId}/cancel`);
@@ -173,13 +180,9 @@ describe('A stream under /v1', () => {
     const service = await startService({ model: scripted });
     try {
       for (const path of [CHAT, RESPONSES]) {
-        const socket = await openSocket(service.url);
-        socket.on('error', () => undefined);
-        let text = '';
-        socket.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
-        socket.write(requestOf(path, { ...BODIES[path], stream: true }));
-        await untilTrue(() => text.includes('\n: run '));
-        const [head = '', body = ''] = text.split('\r\n\r\n');
+        const { socket, text } = await sent(service.url, requestOf(path, { ...BODIES[path], stream: true }));
+        await untilTrue(() => text().includes('\n: run '));
+        const [head = '', body = ''] = text().split('\r\n\r\n');
         expect(head)
           .to.match(/content-type: text\/event-stream/i)
           .and.match(/x-accel-buffering: no/i);
@@ -195,12 +198,8 @@ describe('A stream under /v1', () => {
     // A timer of 15 s lasts 15 ms here.
     const service = await startService({ model: scriptedModel(() => 'hold'), system: passingSystem([15_000]) });
     try {
-      const socket = await openSocket(service.url);
-      socket.on('error', () => undefined);
-      let text = '';
-      socket.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
-      socket.write(requestOf(CHAT, { ...BODIES[CHAT], stream: true }));
-      await untilTrue(() => text.split('\n:\n\n').length > 3);
+      const { socket, text } = await sent(service.url, requestOf(CHAT, { ...BODIES[CHAT], stream: true }));
+      await untilTrue(() => text().split('\n:\n\n').length > 3);
       socket.destroy();
     } finally {
       await service.stop();
