@@ -29,10 +29,9 @@ export interface AttemptDeps {
   readonly system: Pick<System, 'now' | 'after' | 'random'>;
 }
 
-export interface Attempted {
-  readonly delivery: Delivery;
-  /** Whether the receiver asks for no further deliveries. */
-  readonly isGone: boolean;
+/** Whether the receiver asks for no further deliveries. */
+export function isGone({ responseStatus }: Delivery): boolean {
+  return responseStatus === GONE;
 }
 
 /**
@@ -44,7 +43,7 @@ export async function attempt(
   webhook: Webhook,
   delivery: Delivery,
   { deps, signal }: { readonly deps: AttemptDeps; readonly signal: AbortSignal },
-): Promise<Attempted> {
+): Promise<Delivery> {
   const { messages, system } = deps;
   try {
     const body = await retryWhileUnavailable(() => messages.bodyOf(delivery), { system, signal });
@@ -52,10 +51,7 @@ export async function attempt(
     return after(delivery, answer, system);
   } catch (error) {
     if (!(error instanceof RunCorrupt)) throw error;
-    return {
-      delivery: ended(delivery, { status: 'failed', error: 'The record of the run is damaged' }),
-      isGone: false,
-    };
+    return ended(delivery, { status: 'failed', error: 'The record of the run is damaged' });
   }
 }
 
@@ -93,24 +89,22 @@ function reasonIn(error: unknown): string {
   return text.trim().slice(0, MAX_REASON_CHARS).toWellFormed();
 }
 
-function after(before: Delivery, answer: Answered, system: AttemptDeps['system']): Attempted {
+function after(before: Delivery, answer: Answered, system: AttemptDeps['system']): Delivery {
   const now = system.now();
   const attempts = before.attempts + 1;
   const firstAttemptAt = before.firstAttemptAt ?? now;
   const responseStatus = 'status' in answer ? answer.status : null;
   const delivery = { ...before, attempts, firstAttemptAt, lastAttemptAt: now, responseStatus };
-  if (responseStatus !== null && responseStatus >= 200 && responseStatus < 300) {
-    return { delivery: ended(delivery, { status: 'delivered', error: null }), isGone: false };
-  }
+  if (responseStatus !== null && responseStatus >= 200 && responseStatus < 300)
+    return ended(delivery, { status: 'delivered', error: null });
   const error = 'reason' in answer ? answer.reason : `it answered ${answer.status}`;
-  if (responseStatus === GONE) return { delivery: ended(delivery, { status: 'failed', error }), isGone: true };
   const retryAfter = 'status' in answer ? answer.retryAfter : null;
   const nowMs = Date.parse(now);
   const askedMs = retryAfter === null ? null : retryAfterMs(retryAfter, nowMs);
   const failed = { attempts, firstMs: Date.parse(firstAttemptAt), nowMs, retryAfterMs: askedMs };
-  const nextMs = nextAttemptMs(failed, system.random);
-  if (nextMs === null) return { delivery: ended(delivery, { status: 'failed', error }), isGone: false };
-  return { delivery: { ...delivery, error, nextAttemptAt: new Date(nextMs).toISOString() }, isGone: false };
+  const nextMs = isGone(delivery) ? null : nextAttemptMs(failed, system.random);
+  if (nextMs === null) return ended(delivery, { status: 'failed', error });
+  return { ...delivery, error, nextAttemptAt: new Date(nextMs).toISOString() };
 }
 
 function ended(delivery: Delivery, how: Pick<Delivery, 'status' | 'error'>): Delivery {

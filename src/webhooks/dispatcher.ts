@@ -7,8 +7,8 @@ import { categoryOf } from '../eventlog/port.js';
 import type { RunState } from '../run/state.js';
 import { TaskTracker } from '../system/async/task-tracker.js';
 import type { System } from '../system/system.js';
-import type { AttemptDeps, Attempted } from './attempt.js';
-import { attempt } from './attempt.js';
+import type { AttemptDeps } from './attempt.js';
+import { attempt, isGone } from './attempt.js';
 import type { Claimed } from './claim.js';
 import type { Delivery } from './deliveries.js';
 import { deliveringWebhookOf } from './events.js';
@@ -209,14 +209,14 @@ export class Dispatcher {
     return outbox;
   }
 
-  async #attempt(webhookId: string, before: Delivery, signal: AbortSignal): Promise<Attempted> {
+  async #attempt(webhookId: string, before: Delivery, signal: AbortSignal): Promise<Delivery> {
     const { store, reports } = this.#deps;
     const webhook = store.known(webhookId);
     if (webhook === null) throw new Error(`Webhook "${webhookId}" is deleted`);
     const attempted = await attempt(webhook, before, { deps: this.#deps, signal });
-    const { status } = attempted.delivery;
+    const { status } = attempted;
     this.#attempts[status === 'waiting' ? 'retried' : status] += 1;
-    if (status === 'failed' && !attempted.isGone) reports.abandoned(webhook, attempted.delivery);
+    if (status === 'failed' && !isGone(attempted)) reports.abandoned(webhook, attempted);
     return attempted;
   }
 

@@ -8,7 +8,7 @@ import type { AppendDeps } from '../eventsourcing/handle-command.js';
 import { settledWithin, untilDeadline } from '../system/async/deadline.js';
 import { TaskTracker } from '../system/async/task-tracker.js';
 import type { System } from '../system/system.js';
-import type { Attempted } from './attempt.js';
+import { isGone } from './attempt.js';
 import type { OfferedEvent } from './backlog.js';
 import { Backlog } from './backlog.js';
 import type { Deliveries, Delivery } from './deliveries.js';
@@ -30,7 +30,7 @@ const RELEASE_MS = 1_000;
 
 export interface OutboxDeps extends AppendDeps {
   readonly system: System;
-  readonly attempt: (delivery: Delivery, signal: AbortSignal) => Promise<Attempted>;
+  readonly attempt: (delivery: Delivery, signal: AbortSignal) => Promise<Delivery>;
   /** Takes one of the places that all webhooks share for more than one attempt at once. Returns whether there was one. */
   readonly places: { take(): boolean; free(): void };
   /** Whether an attempt may start now. If not, calls back when it may. */
@@ -166,16 +166,15 @@ export class Outbox {
 
   async #attempt(before: Delivery): Promise<void> {
     const { signal } = this.#tasks;
-    let attempted: Attempted;
+    let delivery: Delivery;
     try {
-      attempted = await this.#deps.attempt(before, signal);
+      delivery = await this.#deps.attempt(before, signal);
     } catch (error) {
       return this.#end(error);
     }
-    const { delivery, isGone } = attempted;
     this.#isHealthy = delivery.status === 'delivered';
-    const isFirstGone = isGone && !this.#isGone;
-    this.#isGone ||= isGone;
+    const isFirstGone = isGone(delivery) && !this.#isGone;
+    this.#isGone ||= isFirstGone;
     await this.#record(() => this.backlog.recordResult(delivery, signal));
     if (isFirstGone) this.#deps.onGone(delivery.id);
   }

@@ -54,10 +54,10 @@ describe('A request to a receiver', () => {
       ...{ system, accepts: () => true, hmac: () => '', messages: { bodyOf: () => Promise.resolve('{}') } },
       post: () => Promise.reject(new Error(`${'x'.repeat(299)}😀 and more\n`)),
     };
-    const { delivery } = await attempt(webhook, newDelivery('event', 'RunCompleted', { runId: 'run', seq: 0 }), {
+    const { error } = await attempt(webhook, newDelivery('event', 'RunCompleted', { runId: 'run', seq: 0 }), {
       deps,
       signal: new AbortController().signal,
     });
-    expect(delivery.error?.isWellFormed()).to.equal(true);
+    expect(error?.isWellFormed()).to.equal(true);
   });
 });
