@@ -191,8 +191,7 @@ export class Dispatcher {
       state,
       place,
       deps: {
-        ...{ log, system, instanceId, maySend: () => !members.isFenced() },
-        mayStart: (callBack) => this.#pace.take(callBack),
+        ...{ log, system, instanceId, pace: this.#pace, maySend: () => !members.isFenced() },
         attempt: (delivery, signal) => this.#attempt(id, delivery, signal),
         places: { take: () => this.#takePlace(), free: () => void (this.#freePlaces += 1) },
         onGone: (deliveryId) => this.#disable(id, deliveryId),

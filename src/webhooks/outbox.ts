@@ -13,6 +13,7 @@ import type { OfferedEvent } from './backlog.js';
 import { Backlog } from './backlog.js';
 import type { Deliveries, Delivery } from './deliveries.js';
 import { DeliveriesTaken } from './delivery-record.js';
+import type { Pace } from './pace.js';
 
 /** Most attempts at once while the receiver succeeds. At first and after a failure, it gets one at a time. */
 const MAX_SENDING = 8;
@@ -33,8 +34,8 @@ export interface OutboxDeps extends AppendDeps {
   readonly attempt: (delivery: Delivery, signal: AbortSignal) => Promise<Delivery>;
   /** Takes one of the places that all webhooks share for more than one attempt at once. Returns whether there was one. */
   readonly places: { take(): boolean; free(): void };
-  /** Whether an attempt may start now. If not, calls back when it may. */
-  readonly mayStart: (callBack: () => void) => boolean;
+  /** Limits how many attempts all webhooks start in a second. */
+  readonly pace: Pick<Pace, 'take'>;
   /** Whether this instance may send now. */
   readonly maySend: () => boolean;
   /** Called when the receiver has answered 410. */
@@ -145,11 +146,11 @@ export class Outbox {
 
   /** Returns whether there was a place for the attempt. The first needs none, so that no webhook waits for another. */
   #start(delivery: Delivery): boolean {
-    const { places, mayStart } = this.#deps;
+    const { places, pace } = this.#deps;
     const needsPlace = this.#sending.size > 0;
     if (this.#sending.size >= this.#mostAtOnce) return false;
     if (needsPlace && !places.take()) return false;
-    if (!mayStart(this.#wake)) {
+    if (!pace.take(this.#wake)) {
       this.#isWaiting = true;
       if (needsPlace) places.free();
       return false;
