@@ -45,7 +45,7 @@ export class TraceExporter {
   readonly #ended = { exported: 0, refused: 0, dropped: 0 };
   #working: Promise<void> | null = null;
   #failures = 0;
-  /** Number of traces to send alone, because the collector refused them together. */
+  /** Number of traces to send alone, because the collector did not accept them together. */
   #singles = 0;
 
   constructor(deps: TraceExporterDeps) {
@@ -94,13 +94,19 @@ export class TraceExporter {
       const { runs, spans } = await this.#batch();
       isFull = spans.length >= ENOUGH_SPANS;
       if (runs === 0) continue;
-      const sent = await send(spans, signal);
-      if (sent.outcome === 'later') await this.#away(sent);
-      // Alone, each shows whether it was at fault.
-      else if (sent.outcome === 'refused' && sent.mayTakeOthers && runs > 1) this.#singles = runs;
-      else this.#settle(sent, runs);
+      await this.#after(await send(spans, signal), runs);
     }
     this.#working = null;
+  }
+
+  /** @param runs how many traces were sent */
+  async #after(sent: Sent, runs: number): Promise<void> {
+    const isSplit = sent.outcome !== 'exported' && sent.isToSplit && runs > 1;
+    // Alone, each shows whether it was at fault.
+    if (isSplit) this.#singles = runs;
+    if (sent.outcome !== 'later') return isSplit ? undefined : this.#settle(sent, runs);
+    if (sent.isToSplit && !isSplit) this.#postpone();
+    await this.#away(sent);
   }
 
   /** The first traces of the queue: as many as fit into a request, or one. */
@@ -128,6 +134,12 @@ export class TraceExporter {
     } catch (error) {
       return `its record cannot be read: ${String(error)}`;
     }
+  }
+
+  /** Puts the first run behind the others, so that a trace to which the collector never answers holds up none. */
+  #postpone(): void {
+    this.#queue.push(...this.#queue.splice(0, 1));
+    this.#singles = Math.max(0, this.#singles - 1);
   }
 
   /** Takes the first runs out of the queue. */

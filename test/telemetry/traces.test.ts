@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { answersStatus, fakeServer, hangs, sends } from '../support/fake-server.js';
+import { answersStatus, fakeServer, hangs, resets, sends } from '../support/fake-server.js';
 import type { FakeServer } from '../support/fake-server.js';
 import type { OtlpRequest } from '../support/otlp-traces.js';
 import { attributesOf, spansIn } from '../support/otlp-traces.js';
@@ -33,10 +33,10 @@ describe('The export of traces', () => {
     await rest.until(runId, isOver);
     return runId;
   };
-  const traced = (): readonly string[] =>
-    collector.calls.flatMap(({ body }) =>
-      spansIn(body).flatMap(({ traceId, parentSpanId }) => (parentSpanId === undefined ? [traceId] : [])),
-    );
+  /** The traces in a request. */
+  const tracesIn = ({ body }: Pick<(typeof collector.calls)[number], 'body'>): readonly string[] =>
+    spansIn(body).flatMap(({ traceId, parentSpanId }) => (parentSpanId === undefined ? [traceId] : []));
+  const traced = (): readonly string[] => collector.calls.flatMap(tracesIn);
   const outcomes = async (): Promise<Readonly<Record<string, number>>> => {
     const metrics = parseMetrics(await (await fetch(`${service.url}/metrics`)).text());
     const count = (outcome: string): number => valueOf(metrics, 'council_traces_total', { outcome });
@@ -111,6 +111,34 @@ describe('The export of traces', () => {
     expect(traced()).to.have.members(runs.map((id) => id.replaceAll('-', '')));
     expect(await outcomes()).to.deep.equal({ exported: 0, refused: 2, queued: 0 });
     expect(service.faults.at(-1)).to.deep.equal({ runs: 2, reason: 'it rejected 1 spans' });
+  });
+
+  for (const [how, fails] of [
+    ['resets', resets],
+    ['answers 504 to', answersStatus(504)],
+  ] as const) {
+    it(`sends each trace alone once the collector ${how} a request of many, so that none repeats for ever`, async () => {
+      await collector.goAway();
+      const runs = [await run(), await run(), await run()];
+      collector.answerBy((call) => (tracesIn(call).length > 1 ? fails : ACCEPTED));
+      await collector.comeBack();
+      await untilTrue(async () => (await outcomes())['queued'] === 0);
+      expect(await outcomes()).to.deep.equal({ exported: 3, refused: 0, queued: 0 });
+      for (const runId of runs)
+        expect(traced().filter((id) => id === runId.replaceAll('-', ''))).to.have.length.within(1, 2);
+    });
+  }
+
+  it('sends the later traces although the collector never answers to one, and that one when it does', async () => {
+    await collector.goAway();
+    const [first] = [await run(), await run(), await run()];
+    const poison = first.replaceAll('-', '');
+    collector.answerBy((call) => (tracesIn(call).includes(poison) ? resets : ACCEPTED));
+    await collector.comeBack();
+    await untilTrue(async () => (await outcomes())['exported'] === 2);
+    expect(await outcomes()).to.deep.equal({ exported: 2, refused: 0, queued: 1 });
+    collector.answerBy([ACCEPTED]);
+    await untilTrue(async () => (await outcomes())['exported'] === 3);
   });
 
   it('sends one request for many traces to a collector that accepts none, and logs one line', async () => {
