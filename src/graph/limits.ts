@@ -54,8 +54,12 @@ export function utf8Bytes(text: string): number {
   return new TextEncoder().encode(text).length;
 }
 
-/** Bytes of a value's JSON text in UTF-8. */
+/** ASCII that JSON does not escape. */
+const PLAIN = /^[ !#-[\]-~]*$/;
+
+/** Bytes of a value's JSON text in UTF-8. Plain texts are not encoded: a fold measures all feedback at each event. */
 export function jsonBytes(value: unknown): number {
+  if (typeof value === 'string' && PLAIN.test(value)) return value.length + 2;
   return utf8Bytes(JSON.stringify(value));
 }
 
