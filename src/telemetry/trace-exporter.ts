@@ -47,6 +47,8 @@ export class TraceExporter {
   #failures = 0;
   /** Number of traces to send alone, because the collector did not accept them together. */
   #singles = 0;
+  /** Whether the collector has accepted a trace since several were last sent alone. */
+  #hasAccepted = true;
 
   constructor(deps: TraceExporterDeps) {
     this.#deps = deps;
@@ -102,11 +104,15 @@ export class TraceExporter {
   /** @param runs how many traces were sent */
   async #after(sent: Sent, runs: number): Promise<void> {
     const isSplit = sent.outcome !== 'exported' && sent.isToSplit && runs > 1;
-    // Alone, each shows whether it was at fault.
-    if (isSplit) this.#singles = runs;
-    if (sent.outcome !== 'later') return isSplit ? undefined : this.#settle(sent, runs);
-    if (sent.isToSplit && !isSplit) this.#postpone();
-    await this.#away(sent);
+    if (sent.outcome === 'later') {
+      if (isSplit) this.#singles = runs;
+      else if (sent.isToSplit) this.#postpone();
+      return await this.#away(sent);
+    }
+    // Alone, each shows whether it was at fault. If the collector refused all of the last ones, it refuses any.
+    if (!isSplit || !this.#hasAccepted) return this.#settle(sent, runs);
+    this.#singles = runs;
+    this.#hasAccepted = false;
   }
 
   /** The first traces of the queue: as many as fit into a request, or one. */
@@ -150,6 +156,7 @@ export class TraceExporter {
     this.#ended[outcome] += runs;
     if (this.#failures > 0) logger.info({}, 'traces: the collector answers again');
     this.#failures = 0;
+    this.#hasAccepted ||= outcome === 'exported';
     if (outcome === 'exported') return;
     if (runs === 1) logger.error({ runId, reason }, 'traces: a trace was not exported');
     else logger.error({ runs, reason }, 'traces: some traces were not exported, or only in part');

@@ -183,6 +183,22 @@ describe('The export of traces', () => {
     expect(service.faults.at(-1)).to.deep.equal({ runId: runs[1], reason: 'it answered 400' });
   });
 
+  it('looks once for a trace that is at fault if the collector refuses all of them', async () => {
+    const requestsOfThree = async (): Promise<number> => {
+      const before = collector.calls.length;
+      await collector.goAway();
+      await Promise.all([run(), run(), run()]);
+      await collector.comeBack();
+      await untilTrue(async () => (await outcomes())['queued'] === 0);
+      return collector.calls.length - before;
+    };
+    collector.answerBy([answersStatus(400)]);
+    expect([await requestsOfThree(), await requestsOfThree()]).to.deep.equal([4, 1]);
+    expect(service.faults.at(-1)).to.deep.equal({ runs: 3, reason: 'it answered 400' });
+    collector.answerBy([ACCEPTED, answersStatus(400)]);
+    expect([await requestsOfThree(), await requestsOfThree()]).to.deep.equal([1, 4]);
+  });
+
   it('sends what is queued when the service stops', async () => {
     const runId = await run();
     await service.stop();
