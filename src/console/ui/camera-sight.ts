@@ -10,8 +10,8 @@ export interface Camera extends Point {
 const [SMALLEST, LARGEST] = [0.1, 2.5];
 /** Initial scale of a part of a large drawing: node labels are readable. */
 const READABLE = 0.8;
-/** Smallest initial scales of a whole drawing: a tall one may be smaller, so that a run shows all its steps. */
-const [WIDE, TALL] = [0.7, 0.6];
+/** Smallest initial scale of a whole drawing. To see all of it is worth smaller labels. */
+const WHOLE = 0.6;
 const MARGIN = 28;
 /** Height of the buttons below, in pixels. */
 const TOOLS = 24;
@@ -40,9 +40,8 @@ interface Sight {
 
 function over(drawing: Box, window: Size, { smallest, grows, part }: Sight): Camera {
   const room = { width: window.width - 2 * MARGIN, height: window.height - 2 * MARGIN - TOOLS };
-  const [byWidth, byHeight] = [room.width / drawing.width, room.height / drawing.height];
-  const whole = Math.min(1, byWidth, byHeight);
-  const scale = byWidth >= WIDE && byHeight >= TALL ? whole : Math.max(smallest, whole);
+  const whole = Math.min(1, room.width / drawing.width, room.height / drawing.height);
+  const scale = whole >= WHOLE ? whole : Math.max(smallest, whole);
   const spare = { x: room.width - drawing.width * scale, y: room.height - drawing.height * scale };
   const before = centreOf({ ...part, x: part.x - drawing.x, y: part.y - drawing.y });
   return {

@@ -113,7 +113,7 @@ function BlueprintPanel({ editor }: { readonly editor: Editor }) {
       {editor.mayEdit && (
         <ul class="small muted keys stack tight" aria-label="Shortcuts in the graph">
           <li>
-            Dragging moves the graph, the wheel zooms, <kbd>0</kbd> shows all of it
+            Dragging moves the graph, the wheel zooms, <kbd>0</kbd> shows it all
           </li>
           <li>
             <kbd>N</kbd> adds a member, <kbd>Delete</kbd> deletes the selection
