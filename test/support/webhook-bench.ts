@@ -1,4 +1,4 @@
-/** A service with a receiver of webhooks and a clock that a test lets jump, anew for each test of a block. */
+/** For each test of a block: a service, a receiver of its webhooks, and a clock that the test can move on. */
 import type { NewWebhook, WebhookDelivery } from '../../src/generated/schemas.js';
 import { present } from '../../src/system/element.js';
 import { instantModel } from './instant-model.js';
