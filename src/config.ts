@@ -23,6 +23,8 @@ export interface Config {
   readonly host: string;
   /** 0 picks a free port. */
   readonly port: number;
+  /** Path of the service on the server that clients call, such as `/council`, or '' if it has that server to itself. */
+  readonly basePath: string;
   readonly dataDir: string;
   /** The server that stores the log, or null for the embedded log in `dataDir`. */
   readonly eventStore: EventStoreSettings | null;
@@ -140,6 +142,7 @@ export function readConfig(environment: Environment, readText = readTextFile): C
   const config = {
     host: plainText(variable('HOST'), '127.0.0.1'),
     port: integer(variable('PORT'), { fallback: 8000, min: 0, max: 65_535 }),
+    basePath: basePath(variable('BASE_PATH')),
     dataDir: plainText(variable('DATA_DIR'), './data'),
     eventStore: eventStore(variable),
     providers: modelProviders,
@@ -171,6 +174,22 @@ export function readConfig(environment: Environment, readText = readTextFile): C
 /** The key that the terminal sends to a running service, or null if none is set. @throws {ConfigInvalid} */
 export function readCouncilKey(environment: Environment): string | null {
   return secret({ name: 'COUNCIL_KEY', value: environment['COUNCIL_KEY'] || null });
+}
+
+/** First parts of the service's own paths. Below one of them, a path with and one without the base path could be equal. */
+const OWN_PATHS = /^\/(?:api|console|ws|v1|mcp|metrics|ledger|favicon\.ico)(?:\/|$)/;
+
+function basePath({ name, value }: Variable): string {
+  if (value === null) return '';
+  const isPath = /^(?:\/(?!\.\.?(?:\/|$))[\w.~-]+)+$/.test(value) && value.length <= 200;
+  if (isPath && !OWN_PATHS.test(value)) return value;
+  throw new ConfigInvalid({
+    variable: name,
+    value,
+    accepted:
+      'a path such as "/council" of letters, digits and -._~, without a slash at its end, that begins with none of ' +
+      "the service's own names: api, console, favicon.ico, ledger, mcp, metrics, v1, ws",
+  });
 }
 
 /** Checks the fields even without a collector. */

@@ -20,6 +20,26 @@ const UNUSABLE: readonly [variable: string, values: readonly string[], accepted:
     ['-1', '65536', '80.5', '8e3', '0x50', ' 80', 'http', '80\n00', '9'.repeat(11)],
     'a whole number from 0 to 65535',
   ],
+  [
+    'BASE_PATH',
+    [
+      'council',
+      '/',
+      '/council/',
+      '//council',
+      '/a//b',
+      '/a/../b',
+      '/./a',
+      '/a b',
+      '/a?b',
+      '/a;b',
+      '/%61',
+      '/a\n',
+      '/é',
+    ],
+    'a path such as "/council"',
+  ],
+  ['BASE_PATH', ['/api', '/api/x', '/console', '/ws', '/v1', '/mcp', '/metrics', '/ledger', '/favicon.ico'], 'none of'],
   ['MODEL_PROVIDER', ['oracle', 'Gemini'], '"gemini", "openai", "anthropic"', { GEMINI_API_KEY: KEY }],
   ['MODEL_PROVIDER', ['gemini'], '"offline", or set GEMINI_API_KEY or GEMINI_BASE_URL too'],
   ['MODEL_PROVIDER', ['gemini'], 'GEMINI_API_KEY', { GEMINI_API_KEY: '' }],
@@ -99,6 +119,7 @@ const NAMES = [
     'OTEL_EXPORTER_OTLP_HEADERS',
     'OTEL_BSP_SCHEDULE_DELAY',
     'WEBHOOK_ALLOW_PRIVATE',
+    'BASE_PATH',
   ],
   ...['MODEL_PROVIDER', 'GEMINI_API_KEY', 'GEMINI_BASE_URL', 'GEMINI_MODEL', 'GEMINI_EMBEDDING_MODEL'],
   ...['OPENAI_API_KEY', 'OPENAI_BASE_URL', 'OPENAI_MODEL', 'OPENAI_EMBEDDING_MODEL', 'OFFLINE_LATENCY_MS'],
@@ -113,6 +134,7 @@ describe('Settings', () => {
     const defaults = {
       host: '127.0.0.1',
       port: 8000,
+      basePath: '',
       dataDir: './data',
       eventStore: null,
       providers: { configured: [], default: 'offline' },
@@ -159,6 +181,7 @@ describe('Settings', () => {
   it('are read from their variables', () => {
     const config = readConfig({
       HOST: '::1',
+      BASE_PATH: '/tools/council-2',
       PORT: '0',
       DATA_DIR: '/var/lib/council',
       EVENTSTORE_URL: 'esdb://127.0.0.1:2113?tls=false',
@@ -189,6 +212,7 @@ describe('Settings', () => {
     expect(config).to.deep.equal({
       host: '::1',
       port: 0,
+      basePath: '/tools/council-2',
       dataDir: '/var/lib/council',
       eventStore: { url: 'esdb://127.0.0.1:2113?tls=false', prefix: 'staging2' },
       providers: { configured: [], default: 'offline' },

@@ -13,6 +13,7 @@ import { docxOf } from '../docx/docx.js';
 import { openRecord } from './record.js';
 import { isEndedByStop } from './recovery.js';
 import { httpApp } from '../http/app.js';
+import { removeBasePath } from '../http/base-path.js';
 import type { EventConsumer } from '../projections/projector.js';
 import type { RunFact } from '../run/events.js';
 import { runIdOf } from '../run/events.js';
@@ -67,10 +68,10 @@ export async function startService(config: Config, deps: ServiceDeps): Promise<S
   const { system, onLogBroken = () => undefined } = deps;
   const address = await addressOf(config);
   const edge = edgeOf(config, deps, address);
-  const server = serverOf(deps);
+  const server = serverOf(config, deps);
   const earlyRequests = queueEarlyRequests(server, edge);
   const url = await listen(server, config, address);
-  const announce = announcementOf(url, deps);
+  const announce = announcementOf(url, config, deps);
   const onLogAway = (isAway: boolean): void => {
     earlyRequests.setAway(isAway);
     announce();
@@ -121,6 +122,7 @@ function edgeOf(config: Config, { system, logger }: ServiceDeps, address: string
   return {
     ...{ system, isLoopback: isLoopbackAddress(address) },
     ...{ isOwnHost: ownHosts({ ...config, address }), corsOrigins: config.corsOrigins },
+    basePath: config.basePath,
     ...{ limits: limitsOf(config.limits, system), unsent: new UnsentBytes(), streams: new OpenCount() },
     problemForms: PROBLEM_FORMS,
     onFault: (requestId: string | null, err: unknown): void =>
@@ -128,25 +130,30 @@ function edgeOf(config: Config, { system, logger }: ServiceDeps, address: string
   };
 }
 
-function serverOf({ maxFiles = null, system, logger }: ServiceDeps): Server {
+function serverOf({ basePath }: Config, { maxFiles = null, system, logger }: ServiceDeps): Server {
   // The HTTP layer checks the Host and answers with a `detail`; Node would answer without one.
   const server = createServer({ requireHostHeader: false });
   boundConnections(server, { maxFiles, system, logger });
+  removeBasePath(server, basePath);
   return server
-    .on('clientError', refuseUnreadable(PROBLEM_FORMS))
+    .on('clientError', refuseUnreadable(PROBLEM_FORMS, basePath))
     .on('checkExpectation', refuseExpectation(PROBLEM_FORMS));
 }
 
 /** A function that reports the service's address at its first call. */
 function announcementOf(
   url: string,
+  { basePath }: Config,
   { dataDir, model, logger, onListening = () => undefined }: ServiceDeps,
 ): () => void {
   let isDone = false;
   return () => {
     if (isDone) return;
     isDone = true;
-    logger.info({ url, dataDir: dataDir.path, model: model.provider }, greeting(url));
+    logger.info(
+      { url, dataDir: dataDir.path, model: model.provider },
+      `council-run-service at ${url}, for people at ${url}${basePath}/console/`,
+    );
     onListening(url);
   };
 }
@@ -208,10 +215,6 @@ function providerRecord(
 ): ProviderRecord {
   const shown = { default: index === 0, default_model: defaultModel, calls_in_flight: callsInFlight };
   return { name, api, host, state, detail, ...shown };
-}
-
-function greeting(url: string): string {
-  return `council-run-service at ${url}, for people at ${url}/console/`;
 }
 
 /** The unfinished runs, checked. */

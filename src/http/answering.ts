@@ -3,10 +3,14 @@ import type { Context, Next } from 'koa';
 import { problemAt } from '../api/problem-form.js';
 import { RequestRefused, problemOf } from '../api/problems.js';
 import { sendAnswer } from './answer.js';
+import { addBasePath } from './base-path.js';
 import { allowOrigin } from './cors.js';
 import type { HttpContext } from './route.js';
 
-export type AnsweringDeps = Pick<HttpContext, 'system' | 'corsOrigins' | 'onFault' | 'unsent' | 'problemForms'>;
+export type AnsweringDeps = Pick<
+  HttpContext,
+  'system' | 'basePath' | 'corsOrigins' | 'onFault' | 'unsent' | 'problemForms'
+>;
 
 /** Sets the headers of every answer, refuses an unreadable target or Host, and turns errors into answers. */
 export async function answering(ctx: Context, next: Next, http: AnsweringDeps): Promise<void> {
@@ -22,6 +26,7 @@ export async function answering(ctx: Context, next: Next, http: AnsweringDeps): 
     if (problem.status === 500) http.onFault(requestId, error);
     sendAnswer(ctx, problemAt(pathIn(ctx), problem, http.problemForms), http);
   }
+  addBasePath(ctx, http.basePath);
 }
 
 /** The path of a request, or an empty text if its target cannot be read. */

@@ -17,6 +17,7 @@ import { inTurn, sendAnswer, whenClosed } from './answer.js';
 import { keyRoutes } from './routes/keys.js';
 import { sessionRoutes } from './routes/sessions.js';
 import { ConsoleFiles, isForConsole } from './console.js';
+import { withoutBasePath } from './base-path.js';
 import { aboutRoutes } from './routes/about.js';
 import { asyncApiRoute } from './asyncapi.js';
 import { auditRoutes } from './routes/audit.js';
@@ -66,13 +67,13 @@ export function httpApp(deps: HttpDeps): RequestListener {
     ...diagramRoutes(http),
   ];
   const keys = [...keyRoutes(http), ...sessionRoutes(http)];
-  const routes = [...served, ...keys, ...http.doors.flatMap((door) => door(http)), asyncApiRoute(http.schemas)];
+  const routes = [...served, ...keys, ...http.doors.flatMap((door) => door(http)), asyncApiRoute(http)];
   const router = routerOf([...routes, openApiRoute(routes, http)], http);
   const app = new Koa();
   // Only errors of writing an answer arrive here: the client has gone.
   app.on('error', () => undefined);
   app.use((ctx, next) => answering(ctx, next, http));
-  const files = new ConsoleFiles(http.system);
+  const files = new ConsoleFiles(http);
   app.use(async (ctx, next) => {
     if (!ctx.path.startsWith('/api/') && isForConsole(ctx)) {
       assertSource(ctx, http);
@@ -198,7 +199,10 @@ interface ClientError extends Error {
 }
 
 /** A listener for the server's `clientError`. */
-export function refuseUnreadable(forms: readonly ProblemForm[]): (error: ClientError, socket: Duplex) => void {
+export function refuseUnreadable(
+  forms: readonly ProblemForm[],
+  basePath: string,
+): (error: ClientError, socket: Duplex) => void {
   return (error, socket) => {
     const answer = answerOn(socket);
     if (error.code === 'ECONNRESET' || !socket.writable || answer?.headersSent === true) {
@@ -206,7 +210,7 @@ export function refuseUnreadable(forms: readonly ProblemForm[]): (error: ClientE
       return;
     }
     const { status, detail } = REFUSALS[error.code ?? ''] ?? UNREADABLE;
-    const { path } = partsOfTarget(targetIn(error) ?? answer?.req.url ?? '');
+    const { path } = partsOfTarget(withoutBasePath(targetIn(error) ?? answer?.req.url ?? '', basePath));
     socket.end(rawAnswer(problemAt(path, { status, body: { detail }, headers: {} }, forms)));
   };
 }

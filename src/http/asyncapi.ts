@@ -5,12 +5,12 @@
 import type { Json } from './components.js';
 import { Components } from './components.js';
 import { serviceInfo } from './openapi.js';
-import type { Route } from './route.js';
-import type { SchemaName, SchemaRegistry } from '../api/schemas.js';
+import type { HttpContext, Route } from './route.js';
+import type { SchemaName } from '../api/schemas.js';
 import { isRecord } from '../system/untrusted.js';
 
 /** GET /api/asyncapi.json. */
-export function asyncApiRoute(schemas: SchemaRegistry): Route {
+export function asyncApiRoute(http: Pick<HttpContext, 'schemas' | 'basePath'>): Route {
   let document: Json | null = null;
   return {
     method: 'GET',
@@ -20,7 +20,7 @@ export function asyncApiRoute(schemas: SchemaRegistry): Route {
     summary: 'Returns the AsyncAPI document of the WebSocket channels and event streams',
     tag: 'documentation',
     success: { status: 200, description: 'AsyncAPI 3.0', schema: null },
-    handle: async () => ({ status: 200, body: (document ??= asyncApiDocument(schemas)) }),
+    handle: async () => ({ status: 200, body: (document ??= asyncApiDocument(http)) }),
   };
 }
 
@@ -33,8 +33,8 @@ const MESSAGE_FILES: readonly SchemaName[] = [
   'approval-change.json',
 ];
 
-function asyncApiDocument(schemas: SchemaRegistry): Json {
-  const { info, components: written, ...document } = schemas.document('channels/asyncapi.json');
+function asyncApiDocument({ schemas, basePath }: Pick<HttpContext, 'schemas' | 'basePath'>): Json {
+  const { info, components: written, servers, ...document } = schemas.document('channels/asyncapi.json');
   // A discriminator would add nothing: every member of a union has its own constant.
   const components = new Components(schemas, () => undefined);
   for (const file of MESSAGE_FILES) {
@@ -42,8 +42,10 @@ function asyncApiDocument(schemas: SchemaRegistry): Json {
     const members = Array.isArray(schema['oneOf']) ? schema['oneOf'].filter(isRecord) : [schema];
     for (const member of members) components.place(member, file);
   }
+  const below = (server: unknown): Json => ({ ...recordOf(server), ...(basePath !== '' && { pathname: basePath }) });
   return {
     ...document,
+    servers: Object.fromEntries(Object.entries(recordOf(servers)).map(([name, server]) => [name, below(server)])),
     info: { ...serviceInfo(), ...recordOf(info) },
     components: { ...recordOf(written), schemas: components.all() },
   };

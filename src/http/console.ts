@@ -69,14 +69,21 @@ function isPageRequest({ method, headers }: Context): boolean {
   return method === 'GET' && headers.accept?.includes('text/html') === true;
 }
 
+interface ConsoleDeps {
+  readonly system: Pick<System, 'sha256'>;
+  readonly basePath: string;
+}
+
 /** Serves the console. */
 export class ConsoleFiles {
   readonly #sha256: (text: string) => string;
+  readonly #basePath: string;
   readonly #folder: string;
   #files: Promise<ReadonlyMap<string, StaticFile>> | null = null;
 
-  constructor({ sha256 }: Pick<System, 'sha256'>, folder = FOLDER) {
-    this.#sha256 = sha256;
+  constructor({ system, basePath }: ConsoleDeps, folder = FOLDER) {
+    this.#sha256 = system.sha256;
+    this.#basePath = basePath;
     this.#folder = folder;
   }
 
@@ -114,6 +121,11 @@ export class ConsoleFiles {
     }
   }
 
+  /** A page with the base path before the addresses of its assets. */
+  #withBasePath(page: string): string {
+    return page.replaceAll(/(?<=(?:href|src)=")(?=\/console\/assets\/)/g, this.#basePath);
+  }
+
   async #read(): Promise<ReadonlyMap<string, StaticFile>> {
     if (!existsSync(join(this.#folder, INDEX))) return new Map();
     const entries = await readdir(this.#folder, { recursive: true, withFileTypes: true });
@@ -121,7 +133,8 @@ export class ConsoleFiles {
     return new Map(
       await Promise.all(
         paths.map(async (path) => {
-          const body = await readFile(path, 'utf8');
+          const text = await readFile(path, 'utf8');
+          const body = extname(path) === '.html' ? this.#withBasePath(text) : text;
           const zipped = await promisify(gzip)(body, { level: 9 });
           const type = MEDIA_TYPES[extname(path)] ?? 'application/octet-stream';
           const name = relative(this.#folder, path).split(sep).join('/');

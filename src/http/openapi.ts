@@ -14,10 +14,10 @@ import { SESSION_COOKIE, scopesOf } from '../api/access/authentication.js';
 import type { SchemaName, SchemaRegistry } from '../api/schemas.js';
 import { readRecord } from '../api/schemas.js';
 
-type FormedSchemas = Pick<HttpContext, 'schemas' | 'problemForms'>;
+type FormedSchemas = Pick<HttpContext, 'schemas' | 'problemForms' | 'basePath'>;
 
 /** GET /api/openapi.json, which the document describes too. */
-export function openApiRoute(others: readonly Route[], { schemas, problemForms }: FormedSchemas): Route {
+export function openApiRoute(others: readonly Route[], http: FormedSchemas): Route {
   const route: Route = {
     method: 'GET',
     path: '/api/openapi.json',
@@ -28,7 +28,7 @@ export function openApiRoute(others: readonly Route[], { schemas, problemForms }
     success: { status: 200, description: 'OpenAPI 3.1', schema: null },
     handle: async () => ({
       status: 200,
-      body: (document ??= openApiDocument([...others, route], { schemas, problemForms })),
+      body: (document ??= openApiDocument([...others, route], http)),
     }),
   };
   // Generated at the first request, so that the start does not wait for it.
@@ -49,7 +49,7 @@ const DESCRIPTION =
   'broken rules in `errors`. In a JSON body null counts as absent, except for keys inside `modified_state`. Limits: 1 MiB ' +
   'for a JSON body, 256 KiB for a blueprint, 50 MiB for an uploaded file.';
 
-function openApiDocument(routes: readonly Route[], { schemas, problemForms }: FormedSchemas): Json {
+function openApiDocument(routes: readonly Route[], { schemas, problemForms, basePath }: FormedSchemas): Json {
   const components = new Components(schemas, (propertyName, mapping) => ({ propertyName, mapping }));
   const paths: Record<string, Record<string, Json>> = {};
   for (const route of routes) {
@@ -63,7 +63,7 @@ function openApiDocument(routes: readonly Route[], { schemas, problemForms }: Fo
   return {
     openapi: '3.1.0',
     info: { ...serviceInfo(), description: DESCRIPTION, license: { name: 'MIT', identifier: 'MIT' } },
-    servers: [{ url: '/' }],
+    servers: [{ url: basePath === '' ? '/' : basePath }],
     security: [],
     tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
     paths,

@@ -56,6 +56,8 @@ export interface HttpDeps extends SourceRules, AuthenticationRules {
       readonly sessions: Pick<SessionStore, 'signOut'>;
       readonly tickets: Pick<TicketStore, 'issue'>;
     };
+  /** Path of the service on the server that clients call, such as `/council`, or '' if it has that server to itself. */
+  readonly basePath: string;
   /** Whether the service listens on a loopback address. */
   readonly isLoopback: boolean;
 

@@ -16,7 +16,14 @@ describe('A server before its context is created', () => {
     let seen = 0;
     const server = createServer().on('request', () => (seen += 1));
     const earlyRequests = queueEarlyRequests(server, {
-      ...{ system: nodeSystem(), unsent: new UnsentBytes(), corsOrigins: [], problemForms: [], isOwnHost: () => true },
+      ...{
+        system: nodeSystem(),
+        unsent: new UnsentBytes(),
+        basePath: '',
+        corsOrigins: [],
+        problemForms: [],
+        isOwnHost: () => true,
+      },
       onFault: () => expect.fail('Nothing fails'),
     });
     server.listen(0, '127.0.0.1');

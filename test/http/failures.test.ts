@@ -98,6 +98,7 @@ describe('A request that cannot be served', () => {
       canonical,
       offlineModel: 'offline',
       isOwnHost: () => true,
+      basePath: '',
       corsOrigins: [],
       limits: NO_LIMITS,
       problemForms: [],
@@ -108,7 +109,7 @@ describe('A request that cannot be served', () => {
       onFault: (requestId, error) => void faults.push({ requestId, error }),
       log: { info: () => undefined },
     };
-    server = createServer(httpApp(deps)).on('clientError', refuseUnreadable([]));
+    server = createServer(httpApp(deps)).on('clientError', refuseUnreadable([], ''));
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()));
     const address = server.address();
     url = `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`;

@@ -64,6 +64,7 @@ describe('A client of the rich stream that does not read', () => {
     const find = () => Promise.resolve({ ...summaryOf(run), finalDraft });
     const source = {
       isOwnHost: () => true,
+      basePath: '',
       corsOrigins: [],
       limits: NO_LIMITS,
       problemForms: [],

@@ -210,7 +210,7 @@ describe('Errors under /v1 of a service with keys and limits', () => {
   it('are 503 while the service has no log', async () => {
     const server = createServer();
     const early = queueEarlyRequests(server, {
-      ...{ system: nodeSystem(), unsent: new UnsentBytes(), corsOrigins: [], isOwnHost: () => true },
+      ...{ system: nodeSystem(), unsent: new UnsentBytes(), basePath: '', corsOrigins: [], isOwnHost: () => true },
       problemForms: [OPENAI_PROBLEMS],
       onFault: () => expect.fail('Nothing fails'),
     });

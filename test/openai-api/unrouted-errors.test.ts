@@ -71,7 +71,7 @@ describe('A request under /v1 that does not arrive in time', () => {
     const options = { headersTimeout, requestTimeout: 0, connectionsCheckingInterval: 5 };
     const server = createServer(options, () => (server.requestTimeout = 1)).on(
       'clientError',
-      refuseUnreadable(PROBLEM_FORMS),
+      refuseUnreadable(PROBLEM_FORMS, ''),
     );
     await once(server.listen(0, '127.0.0.1'), 'listening');
     const socket = await openSocket(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);

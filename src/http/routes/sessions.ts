@@ -70,10 +70,10 @@ function signOutRoute(http: HttpContext): Route {
 function cookie(
   text: string | null,
   { req }: Pick<Context, 'req'>,
-  { trustedProxies }: HttpContext,
+  { trustedProxies, basePath }: HttpContext,
 ): Readonly<Record<string, string>> {
   const lifetime = text === null ? 0 : SESSION_MS / 1_000;
-  const attributes = ['Path=/', `Max-Age=${lifetime}`, 'HttpOnly', 'SameSite=Strict'];
+  const attributes = [`Path=${basePath === '' ? '/' : basePath}`, `Max-Age=${lifetime}`, 'HttpOnly', 'SameSite=Strict'];
   if (isBehindTls(req, trustedProxies)) attributes.push('Secure');
   return { 'Set-Cookie': [`${SESSION_COOKIE}=${text ?? ''}`, ...attributes].join('; ') };
 }
