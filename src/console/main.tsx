@@ -4,7 +4,7 @@ import { App } from './shell/app.js';
 import { focusHeadings, scrollBackTo } from './shell/arrival.js';
 import { untilAnswer } from './shell/council.js';
 import { followApprovals } from './shell/notifications.js';
-import { startRouter } from './shell/router.js';
+import { basePath, startRouter } from './shell/router.js';
 import { findSession } from './shell/session.js';
 import { followTheme } from './shell/settings.js';
 import { startTitle } from './shell/title.js';
@@ -19,7 +19,7 @@ startRouter(scrollBackTo);
 focusHeadings();
 startTitle();
 startClock();
-void fetch('/api/health').then(
+void fetch(`${basePath}/api/health`).then(
   ({ headers }) => setServiceClock(headers.get('Date')),
   () => undefined,
 );

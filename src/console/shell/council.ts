@@ -18,12 +18,13 @@ import { Webhooks } from '../../client/webhooks.js';
 import { hostWebSocket } from '../../client/web-socket.js';
 import { isServiceDown } from '../ui/states.js';
 import { PendingApprovals } from './pending-approvals.js';
+import { basePath } from './router.js';
 
 let outages = 0;
 
 /** Has no key: the browser sends its session cookie. */
 const api = openApi({
-  url: window.location.origin,
+  url: window.location.origin + basePath,
   ...{ key: undefined, fetch: undefined, webSocket: hostWebSocket(), system: hostSystem() },
   retry: {
     onWait() {

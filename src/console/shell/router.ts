@@ -1,7 +1,13 @@
 /** The URL of the page holds its state, so that users can share each view, filter and event. */
 import { computed, signal } from '@preact/signals';
 
-const ROOT = '/console/';
+/**
+ * Path of the service on the server of this page, such as `/council`, or ''. The page's modules come from below it; elsewhere,
+ * as in a shared file, it is ''.
+ */
+export const basePath = basePathIn(import.meta.url);
+
+const ROOT = `${basePath}/console/`;
 
 /** Shortest time between two replaced URLs: browsers refuse frequent changes (Safari: more than 100 in 30 s). */
 const WRITE_EVERY_MS = 350;
@@ -151,6 +157,11 @@ function isForBrowser(event: MouseEvent): boolean {
   return (
     event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey
   );
+}
+
+function basePathIn(module: string): string {
+  const { pathname } = new URL(module);
+  return pathname.slice(0, Math.max(0, pathname.lastIndexOf('/console/assets/')));
 }
 
 function decoded(part: string): string {

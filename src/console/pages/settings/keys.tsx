@@ -2,6 +2,7 @@
 import { useSignal } from '@preact/signals';
 import type { Key, NewKey } from '../../../generated/schemas.js';
 import { council } from '../../shell/council.js';
+import { basePath } from '../../shell/router.js';
 import { actor, may, session } from '../../shell/session.js';
 import { toast, toastError } from '../../shell/toasts.js';
 import { Badge, Button } from '../../ui/controls.js';
@@ -21,7 +22,8 @@ export function KeyList() {
         <p>Anyone on this machine has access. Add the first key in a terminal, in the folder of the service:</p>
         <p class="break">
           <code>
-            npx council keys add NAME --scopes {SCOPES.map(([scope]) => scope).join(',')} --url {window.location.origin}
+            npx council keys add NAME --scopes {SCOPES.map(([scope]) => scope).join(',')} --url{' '}
+            {window.location.origin + basePath}
           </code>
         </p>
       </Empty>
