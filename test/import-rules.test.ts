@@ -90,7 +90,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   // Of the console only how it reads drafts.
   docx: {
     ...ADAPTER,
-    ours: ['console/record/draft-tree', 'console/record/markdown', 'console/record/sources'],
+    ours: ['errors', 'console/record/draft-tree', 'console/record/markdown', 'console/record/sources'],
     npm: ['docx'],
   },
   pdf: { ...ADAPTER, ours: ['errors', 'system'], npm: ['pdf2json', 'pdfjs-dist'] },
@@ -149,8 +149,8 @@ const RULES: Readonly<Record<string, Rule>> = {
   // Serializers and checks of both edges.
   api: {
     ...PURE,
-    ours: ['errors', 'system', 'generated', 'keys', 'graph', 'blueprint'],
-    types: [...SHARED_TYPES, 'eventlog', 'pdf', 'run', 'documents', 'projections', 'audit', 'webhooks/errors'],
+    ours: ['errors', 'system', 'generated', 'keys', 'graph', 'blueprint', 'projections/run-summary'],
+    types: [...SHARED_TYPES, 'eventlog', 'pdf', 'docx', 'run', 'documents', 'projections', 'audit', 'webhooks/errors'],
     node: ['node:fs', 'node:http'],
     npm: ['ajv', 'diff'],
   },

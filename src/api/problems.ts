@@ -3,6 +3,7 @@ import { CouncilError } from '../errors.js';
 import type * as CommonErrors from '../errors.js';
 import type * as BlueprintErrors from '../blueprint/errors.js';
 import type * as DocumentErrors from '../documents/errors.js';
+import type * as DocxErrors from '../docx/errors.js';
 import type * as KeyErrors from '../keys/errors.js';
 import type * as LogErrors from '../eventlog/errors.js';
 import type { FieldError, Problem } from '../generated/schemas.js';
@@ -63,6 +64,7 @@ type ErrorCode = CodesOf<
     typeof LogErrors &
     typeof ViewErrors &
     typeof PdfErrors &
+    typeof DocxErrors &
     typeof WebhookErrors
 >;
 
@@ -109,6 +111,7 @@ const TABLE: Readonly<Record<ErrorCode, Row>> = {
   'pdf.refused': { status: 422 },
   'pdf.busy': { status: 503, retryAfterSeconds: 5 },
   // Longer than the client library retries by default, because another attempt takes as long as the first.
+  'docx.timed-out': { status: 503, retryAfterSeconds: 60 },
   'pdf.timed-out': { status: 503, retryAfterSeconds: 60 },
   // From computing a document's vectors; a run records its failing model in its own events.
   'model.failed': { status: 503, retryAfterSeconds: 10 },

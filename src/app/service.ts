@@ -186,7 +186,7 @@ function serveContext(server: Server, { context, edge, config, deps, traces, web
     deliberation: (runId) => audits.deliberation(runId),
     citedPages: (runId) => audits.citedPages(runId),
     prompt: (runId, at) => audits.prompt(runId, at),
-    docx: docxOf,
+    docx: (markdown, options) => docxOf(markdown, options, deps.system),
     ...{ blueprints, blueprintList, documents, documentList },
     doors: doorsOf(context, config, { metrics, webhooks }),
     uploadDir: deps.dataDir.tmpDir,

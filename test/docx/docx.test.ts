@@ -1,5 +1,8 @@
 import { expect } from 'chai';
 import { docxOf } from '../../src/docx/docx.js';
+import { DocxTimedOut } from '../../src/docx/errors.js';
+import { nodeSystem } from '../../src/system/system.js';
+import { rejectionOf } from '../support/rejection.js';
 import { unzipped } from '../support/unzipped.js';
 
 const DRAFT = `# Sauna
@@ -35,7 +38,7 @@ Again[^why].
 `;
 
 async function partsOf(draft: string): Promise<ReadonlyMap<string, string>> {
-  return unzipped(await docxOf(draft, { title: 'A sauna & more', sources: [] }));
+  return unzipped(await docxOf(draft, { title: 'A sauna & more', sources: [] }, nodeSystem()));
 }
 
 describe('A draft as a .docx file', () => {
@@ -47,7 +50,8 @@ describe('A draft as a .docx file', () => {
       { mark: 'ab12cd34:1', document: id, page: 1, filename: null, chunks: [0] },
       { mark: '00000000:1', document: null, page: 1, filename: null, chunks: [] },
     ];
-    const text = unzipped(await docxOf(draft, { title: 'The sea', sources })).get('word/document.xml') ?? '';
+    const text =
+      unzipped(await docxOf(draft, { title: 'The sea', sources }, nodeSystem())).get('word/document.xml') ?? '';
     const paragraphs = text.split('</w:p>').map((each) => each.replace(/<[^>]*>/g, ''));
     expect(paragraphs.slice(0, 4)).to.deep.equal([
       'The sea is wide [1], deep [2][1] and old [00000000:1].',
@@ -145,7 +149,13 @@ describe('A draft as a .docx file', () => {
   it('converts drafts of the largest size, however they are nested', async () => {
     for (const unit of ['> ', '- ', '1. a\n   ', '*a* ', '| a | b |\n', '[^1]', '**a *b ', '[a](b:c) ']) {
       const draft = unit.repeat(131_072 / unit.length);
-      expect((await docxOf(draft, { title: unit, sources: [] })).length, unit).to.be.above(1_000);
+      expect((await docxOf(draft, { title: unit, sources: [] }, nodeSystem())).length, unit).to.be.above(1_000);
     }
+  });
+
+  it('ends the thread of a draft that takes too long', async () => {
+    const soon = (_ms: number, act: () => void): (() => void) => nodeSystem().after(0, act);
+    const making = docxOf('*a* '.repeat(32_768), { title: 'Long', sources: [] }, { after: soon });
+    expect(await rejectionOf(making)).to.be.instanceOf(DocxTimedOut);
   });
 });

@@ -47,7 +47,7 @@ class DraftMissing extends CouncilError<{ readonly runId: string }> {
 
 async function docx(text: string, title: string, sources: readonly DraftSource[]): Promise<Buffer> {
   const { docxOf } = await import('../../docx/docx.js');
-  return await docxOf(text, { title, sources });
+  return await docxOf(text, { title, sources }, nodeSystem());
 }
 
 async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {

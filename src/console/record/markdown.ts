@@ -10,6 +10,8 @@ const MOST_DEEP = 100;
 const markdown = new MarkdownIt({ html: false, linkify: true, maxNesting: MOST_DEEP }).use(footnotes);
 markdown.validateLink = (url) => /^(https?|mailto):/i.test(url);
 markdown.linkify.set({ fuzzyLink: false, fuzzyEmail: false });
+// Links without a scheme are never shown, and to look for them takes time that grows with the square of a line.
+markdown.linkify.add('//', null);
 // These rules move or drop text, but an approver must see all of a draft.
 markdown.disable(['reference', 'footnote_inline', 'footnote_tail']);
 

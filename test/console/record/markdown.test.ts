@@ -35,6 +35,25 @@ describe('The Markdown of a draft', () => {
     expect(shown('~~~\nstill being written')).to.equal('pre(code(still being written))');
   });
 
+  it('is read in time that grows with its length, however many addresses stand in a line', () => {
+    const processorMs = (unit: string, bytes: number): number => {
+      const { user, system } = process.cpuUsage();
+      tokensOf(unit.repeat(bytes / unit.length));
+      const after = process.cpuUsage();
+      return (after.user - user + after.system - system) / 1_000;
+    };
+    for (const unit of ['//a.b/', '"http://a.b/"', 'http://a.b/ ', 'mailto:a@b.c ', '(https://a.b/', '"//a.b/"']) {
+      tokensOf(unit.repeat(1_000));
+      const [short, long] = [processorMs(unit, 16_384), processorMs(unit, 131_072)];
+      // Eight times the text: 64 times the time if it grew with the square.
+      expect(long, `${unit}: ${short} ms for an eighth`).to.be.below(32 * Math.max(short, 5));
+    }
+  });
+
+  it('has no links without a scheme', () => {
+    expect(shown('//a.example/b and https://a.example/b')).to.match(/^p\(\/\/a\.example\/b and a .*\)$/);
+  });
+
   it('contains tables with aligned columns', () => {
     expect(shown('| a | b |\n|:-:|--:|\n| **1** | 2 |\n| 3')).to.equal(
       'table(thead(tr(th align=center(a) th align=right(b))) ' +
