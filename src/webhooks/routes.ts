@@ -89,11 +89,15 @@ function registerRoute(http: HttpContext, { store, ...deps }: WebhookDoorDeps): 
 /** @throws {RequestRefused} 422 */
 function registrationIn({ url, types, blueprint_id: blueprintId }: WebhookRequest): Registration {
   if (!URL.canParse(url)) throw urlRefused('Input should be a URL');
+  if (UNSEEN.test(url)) throw urlRefused('Input should have no control characters');
   const { protocol, username, password } = new URL(url);
   if (!/^https?:$/.test(protocol)) throw urlRefused('Input should be an http or https URL');
   if (username !== '' || password !== '') throw urlRefused('Input should have no user name and no password');
   return { url, types: types ?? DEFAULT_TYPES, blueprintId: blueprintId ?? null };
 }
+
+/** Control characters, line separators and marks of direction: a URL parser drops some, and all falsify a list of addresses. */
+const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
 
 /** Accepts a name that does not resolve yet. @throws {RequestRefused} 422 for one with a private address */
 async function assertAccepted(

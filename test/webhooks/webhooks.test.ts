@@ -40,6 +40,9 @@ describe('Webhooks', () => {
         'ftp://example.com/',
         'http://ann:secret@example.com/',
         `http://a.b/${'c'.repeat(2048)}`,
+        ...['\t', '\n', '\u0000', '\u007f', '\u0085', '\u200b', '\u202e', '\u2028'].map(
+          (sign) => `http://a.b/c${sign}d`,
+        ),
       ];
       const bodies = [
         ...[{}, ...urls.map((url) => ({ url })), { url: bench.receiver.url, types: [] }],
