@@ -196,9 +196,12 @@ export function asCorrupt(run: RunSummary): RunSummary {
   };
 }
 
-/** From the start to the end in milliseconds, or null if the run has not ended. */
+/**
+ * From the start to the end in milliseconds, or null if the run has not ended. At least 0: the clocks of instances differ, and a
+ * clock may be set back.
+ */
 export function durationOf({ createdAt, completedAt }: RunSummary): number | null {
-  return completedAt === null ? null : Date.parse(completedAt) - Date.parse(createdAt);
+  return completedAt === null ? null : Math.max(0, Date.parse(completedAt) - Date.parse(createdAt));
 }
 
 /** The same without its waits for humans. */

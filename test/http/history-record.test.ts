@@ -1,9 +1,11 @@
 import { expect } from 'chai';
+import { present } from '../../src/system/element.js';
+import { nodeSystem } from '../../src/system/system.js';
 import type { RestClient } from '../support/rest-client.js';
 import { isOver, NO_RUN, restClient } from '../support/rest-client.js';
 import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
-import { councilScript, scriptedModel } from '../support/scripted-model.js';
+import { councilScript, heldCouncil, scriptedModel } from '../support/scripted-model.js';
 
 const ISO_UTC = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
@@ -99,5 +101,32 @@ describe('GET /api/runs/{run_id}', () => {
     const runId = await rest.start('Trees');
     const other = runId.toUpperCase();
     if (other !== runId) rest.problem(await rest.get(`/api/runs/${other}`), 404);
+  });
+
+  it('shows no negative duration or wait after the clock was set back', async () => {
+    let backMs = 0;
+    const system = { ...nodeSystem(), now: () => new Date(Date.now() - backMs).toISOString() };
+    const model = heldCouncil();
+    const setBack = await startService({ model, system });
+    try {
+      const client = restClient(setBack.url);
+      const runId = await client.start('Trees');
+      await model.called(1);
+      backMs = 3_600_000;
+      present(model.held[0], 'held call').release();
+      await client.until(runId, isOver);
+      const record = client.read(await client.get(`/api/runs/${runId}`), 200, 'history-record.json');
+      expect(Date.parse(record.completed_at ?? '')).to.be.below(Date.parse(record.created_at ?? ''));
+      expect([record.duration_ms, record.waited_ms]).to.deep.equal([0, 0]);
+      const [listed] = client.read(await client.get('/api/runs/?sort=duration'), 200, 'history-list.json');
+      expect(listed?.duration_ms).to.equal(0);
+      const estimate = client.read(await client.get('/api/estimate'), 200, 'estimate.json');
+      expect(estimate.duration_ms.median).to.equal(0);
+      const metrics = (await client.get('/metrics')).text;
+      const figures = [...metrics.matchAll(/^(council_\w*seconds\w*(?:\{[^}]*\})?) (\S+)$/gm)];
+      expect(figures.filter(([, , value]) => Number(value) < 0).map(([line]) => line)).to.deep.equal([]);
+    } finally {
+      await setBack.stop();
+    }
   });
 });

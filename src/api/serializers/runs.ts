@@ -17,6 +17,7 @@ import type {
   Verification,
 } from '../../generated/schemas.js';
 import type { RunSummary } from '../../projections/run-summary.js';
+import { durationOf } from '../../projections/run-summary.js';
 import type { RunSpending } from '../../run/budget/spending.js';
 import type { UsageTotals } from '../../run/effort.js';
 import type { ForkPlan } from '../../run/fork.js';
@@ -166,7 +167,7 @@ export function historyRecord(run: RunSummary): HistoryRecord {
     error: run.error,
     created_at: run.createdAt,
     completed_at: run.completedAt,
-    duration_ms: run.completedAt === null ? null : Date.parse(run.completedAt) - Date.parse(run.createdAt),
+    duration_ms: durationOf(run),
     waited_ms: run.waitedMs,
     usage: run.usage === null ? null : runUsage(run.usage),
     trial: run.isTrial,
