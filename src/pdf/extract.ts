@@ -7,6 +7,8 @@ import { ExtractionBusy, ExtractionTimedOut, PdfRefused } from './errors.js';
 import type { ChildEnd, ChildOptions, Parser } from './child-protocol.js';
 import { messageReader } from './child-protocol.js';
 import { spawn } from 'node:child_process';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 
@@ -205,13 +207,39 @@ const CLOCK_FACTOR = 8;
 
 const PROGRAM = fileURLToPath(new URL('./extract-child.js', import.meta.url));
 
+/** The package of this file: its code is in dist. */
+const PACKAGE = fileURLToPath(new URL('../../../', import.meta.url));
+
+/**
+ * Flags of Node that hold for all threads of a child, if a file made its parser run code: it makes no code of texts, writes no
+ * file, reads none but the code of parsers, starts no program and loads no native code. Node 20 has the permissions under the
+ * second name. No version before 25 restricts the network.
+ */
+export function restrictions(): readonly string[] {
+  const permission = ['--permission', '--experimental-permission'].find((flag) =>
+    process.allowedNodeEnvironmentFlags.has(flag),
+  );
+  const { resolve } = createRequire(import.meta.url);
+  const modules = ['pdfjs-dist/package.json', 'pdf2json'].map((name) =>
+    resolve(name).replace(/(.*node_modules).*/, '$1'),
+  );
+  const code = new Set([join(PACKAGE, 'dist'), join(PACKAGE, 'node_modules'), ...modules]);
+  const readable = [join(PACKAGE, 'package.json'), ...[...code].map((folder) => join(folder, '*'))];
+  const noCode = '--disallow-code-generation-from-strings';
+  if (permission === undefined) return [noCode];
+  return [noCode, permission, '--allow-worker', ...readable.map((path) => `--allow-fs-read=${path}`)];
+}
+
 /** Runs a child with an empty environment. Resolves when it has ended in any way. */
 function runChild({ bytes, signal, ...options }: ChildTask, { after }: Pick<System, 'after'>): Promise<ChildEnd> {
   return new Promise((resolve) => {
     if (signal.aborted) return resolve({ kind: 'stopped' });
     const child = spawn(
       process.execPath,
-      [`--max-old-space-size=${options.maxHeapMb}`, PROGRAM, JSON.stringify(options satisfies ChildOptions)],
+      [
+        ...[`--max-old-space-size=${options.maxHeapMb}`, ...restrictions()],
+        ...[PROGRAM, JSON.stringify(options satisfies ChildOptions)],
+      ],
       {
         env: {},
         stdio: ['pipe', 'ignore', 'ignore', 'pipe'],

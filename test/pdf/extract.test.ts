@@ -1,12 +1,15 @@
 import { expect } from 'chai';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { nodeSystem, type System } from '../../src/system/system.js';
 import { ServiceStopping } from '../../src/errors.js';
-import { EXTRACT_LIMITS, type ExtractLimits } from '../../src/pdf/extract.js';
+import { EXTRACT_LIMITS, restrictions, type ExtractLimits } from '../../src/pdf/extract.js';
 import { pdfExtractor, type PdfExtractor } from '../../src/pdf/extract.js';
 import { ExtractionBusy, PdfRefused } from '../../src/pdf/errors.js';
 import { childPids } from '../support/child-watch.js';
 import { startChild } from '../support/child.js';
+import { tempDir } from '../support/temp-dir.js';
 import { endlessPdf } from '../support/hostile-pdfs.js';
 import { manualSystem } from '../support/manual-system.js';
 import { linesAt, pdfOf } from '../support/pdf-writer.js';
@@ -41,6 +44,22 @@ describe('Extraction in child processes', () => {
   afterEach(async () => {
     await Promise.all(extractors.splice(0).map((each) => each.stop()));
     expect(childPids().filter((pid) => !others.has(pid))).to.deep.equal([]);
+  });
+
+  it('lets its threads read nothing but code, write nothing and start nothing', async () => {
+    const dir = tempDir();
+    writeFileSync(join(dir.path, 'secret.txt'), 'secret');
+    const program = fileURLToPath(new URL('../support/restricted-child.js', import.meta.url));
+    const { stdout, stderr } = await startChild(process.execPath, [...restrictions(), program, dir.path], {}).exit;
+    expect(stdout.trim().split('\n'), stderr).to.deep.equal([
+      'reads its own code: yes',
+      'reads a file: ERR_ACCESS_DENIED',
+      'writes a file: ERR_ACCESS_DENIED',
+      'starts a program: ERR_ACCESS_DENIED',
+      'makes code of a text: refused',
+      'loads native code: ERR_DLOPEN_DISABLED',
+    ]);
+    dir.remove();
   });
 
   it('returns all pages that pdfjs reads, including empty ones, from a view into a larger buffer', async () => {
