@@ -10,7 +10,7 @@ import { DataDirHeld, isWriteFailed } from './eventlog/errors.js';
 import { routedModel } from './models/providers.js';
 import type { Service } from './app/service.js';
 import type { Logger } from './system/logger.js';
-import { killProcess, onSignals } from './system/signals.js';
+import { ignoreDebuggers, killProcess, onSignals } from './system/signals.js';
 import { searchProvider } from './websearch/provider.js';
 
 /** Exit codes: a fault, an unusable setting. */
@@ -20,6 +20,7 @@ const EXIT_CONFIG = 2;
 const STOP_DEADLINE_MS = 9_000;
 
 async function main(): Promise<void> {
+  ignoreDebuggers();
   const system = nodeSystem();
   let started: { readonly service: Service | null; readonly release: () => void } | null = null;
   // While the log is away there is no service to stop.

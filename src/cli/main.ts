@@ -1,6 +1,6 @@
 /** The `council` command: finds the command that the first word names and runs it in this process. */
 import { readFileSync } from 'node:fs';
-import { onSignals } from '../system/signals.js';
+import { ignoreDebuggers, onSignals } from '../system/signals.js';
 import { nodeSystem } from '../system/system.js';
 import { fieldOf } from '../system/untrusted.js';
 import type { CommandRow } from './command-table.js';
@@ -40,6 +40,7 @@ async function runHere(
   { onSecondSignal, exitOnError }: Pick<CommandRow, 'onSecondSignal' | 'exitOnError'>,
   words: readonly string[],
 ): Promise<void> {
+  ignoreDebuggers();
   const { env, stdin, stdout, stderr } = process;
   const stopping = new AbortController();
   if (onSecondSignal !== null) {

@@ -1,4 +1,4 @@
-/** The signals that end a process: the first stops it in order, a later one at once. */
+/** The signals that end a process: the first stops it in order, a later one at once. And the one that must not open a debugger. */
 import type { System } from './system.js';
 
 /** Signals within this time are one request: a terminal signals the process group, and npm forwards the signal too. */
@@ -16,6 +16,14 @@ export function onSignals(system: Pick<System, 'monotonicMs'>, first: () => void
   };
   process.on('SIGTERM', onSignal);
   process.on('SIGINT', onSignal);
+}
+
+/**
+ * Ignores SIGUSR1, on which Node would listen on port 9229 for a debugger, by which any user of the machine reads keys and runs
+ * code. The flag `--disable-sigusr1` does the same, but Node 20 refuses to start with it.
+ */
+export function ignoreDebuggers(): void {
+  process.on('SIGUSR1', () => undefined);
 }
 
 /** Kills this process at once, so that no thread closes its files. */

@@ -106,6 +106,16 @@ describe('The process', () => {
     silent.destroy();
   });
 
+  it('opens no debugger on SIGUSR1', async () => {
+    const { child, ended, url } = run();
+    const address = await url;
+    child.kill('SIGUSR1');
+    for (let i = 0; i < 20; i += 1) expect((await fetch(`${address}/api/health`)).status).to.equal(200);
+    child.kill('SIGTERM');
+    const { code, stderr } = await ended;
+    expect([code, stderr]).to.deep.equal([0, '']);
+  });
+
   it('writes its address first, refuses a used folder or port, and exits with code 0 on SIGTERM, even if sent twice', async () => {
     const first = run();
     const address = await first.url;
