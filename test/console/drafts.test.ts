@@ -48,7 +48,7 @@ describeInBrowser('A draft in Markdown', (browser) => {
     expect(await draft.getByRole('checkbox', { name: 'Done', checked: true, disabled: true }).count()).to.equal(1);
     expect(await draft.getByRole('link', { name: 'the survey' }).getAttribute('rel')).to.include('noopener');
     expect(await draft.getByRole('complementary').innerText()).to.match(/^1\s+Counted by the harbour office\.$/);
-    await page.getByText('Record verified').waitFor();
+    await page.getByText('Record consistent').waitFor();
     await page.getByText('This run has no forks').waitFor();
     expect(await faultsIn(page)).to.deep.equal([]);
   });

@@ -62,7 +62,7 @@ describeInBrowser('A shared run', (browser) => {
     await page.getByRole('heading', { level: 1 }).getByText('onerror').waitFor();
     const { head_hash: hash } = await run.verify();
     const seal = page.getByRole('region', { name: 'Record' });
-    await seal.getByText('Record verified').waitFor();
+    await seal.getByText('Record consistent').waitFor();
     await seal.getByText(hash).waitFor();
     await page.getByRole('tabpanel').getByText('<script>document.title=2').waitFor();
     expect(await page.evaluate('document.images.length')).to.equal(0);
@@ -101,7 +101,7 @@ describeInBrowser('A shared run', (browser) => {
     const seal = page.getByRole('region', { name: 'Record' });
     await seal.getByText('Not checked in this browser').waitFor();
     const { events: count, head_hash: hash } = await run.verify();
-    await seal.getByText(`Verified by the service: ${count} events, record verified.`).waitFor();
+    await seal.getByText(`Checked by the service: ${count} events, record consistent.`).waitFor();
     await seal.getByText(hash).waitFor();
   });
 });

@@ -20,7 +20,7 @@ id of a run is a file; - is standard input.
                DATA_DIR; compare FILE with it
   --help       show this text
 
-Exit code: 0 valid, 1 not valid, 2 could not tell, 130 after Ctrl-C.`;
+Exit code: 0 consistent, 1 not consistent, 2 could not tell, 130 after Ctrl-C.`;
 
 const OPTIONS = { ...RECORD_OPTIONS, ...JSON_OPTION, head: { type: 'string' } } as const;
 
@@ -33,7 +33,7 @@ export function verify(words: readonly string[], here: CommandProcess): Promise<
     const result = isRunId(subject)
       ? await deps.reading((records) => records.verify(subject, head))
       : await verifyFile(subject, { head, here, deps });
-    await showResult(result, values.json === true, deps);
+    await showResult(result, { isJson: values.json === true, head }, deps);
     if (result.isValid === null) return VERIFIED.cannotTell;
     return result.isValid ? VERIFIED.valid : VERIFIED.notValid;
   });
@@ -52,9 +52,13 @@ async function verifyFile(file: string, { head, here, deps }: FileOptions): Prom
   return await verifyExport(bytesIn(file, here.stdin), { sha256: nodeSystem().sha256, head, recorded });
 }
 
-async function showResult(result: VerificationResult, isJson: boolean, deps: RecordDeps): Promise<void> {
+async function showResult(
+  result: VerificationResult,
+  { isJson, head }: { readonly isJson: boolean; readonly head: string | null },
+  deps: RecordDeps,
+): Promise<void> {
   try {
-    await show(isJson ? verificationJson(result) : verificationText(result, deps.style), deps);
+    await show(isJson ? verificationJson(result) : verificationText(result, deps.style, head), deps);
   } catch (error) {
     // Without a reader the exit code still gives the result.
     if (!(error instanceof ReaderGone)) throw error;

@@ -86,16 +86,20 @@ function headDifference(events: number, headSeq: number | null): Difference {
 const UNFINISHED =
   'the run has not ended in this record, so events may be missing; compare with a hash that you trust (--head HASH)';
 
-export function verificationText(result: VerificationResult, style: Styler): string {
+/** @param head the hash that the last event must have, or null if the user has named none */
+export function verificationText(result: VerificationResult, style: Styler, head: string | null): string {
   const { isValid, runId, events, headHash, firstDifference } = result;
-  const count = countOf(events, 'valid event');
+  const count = countOf(events, 'consistent event');
   const lines = [`run   ${inOneLine(runId) || 'unknown'}`, `head  ${headHash}`];
   if (firstDifference !== null) {
     const { seq, what } = firstDifference;
-    const verdict = style('red', 'not valid');
+    const verdict = style('red', 'not consistent');
     return textOf([`${verdict}: event ${seq}: ${inOneLine(what)}`, `${count} before it`, ...lines]);
   }
-  if (isValid === true) return textOf([`${style('green', 'valid')}: ${countOf(events, 'event')}`, ...lines]);
+  if (isValid === true) {
+    const advice = head === null ? ['Compare the head hash with one that you trust (--head HASH)'] : [];
+    return textOf([`${style('green', 'consistent')}: ${countOf(events, 'event')}`, ...lines, ...advice]);
+  }
   return textOf([`${style('yellow', 'cannot tell')}: ${UNFINISHED}`, count, ...lines]);
 }
 

@@ -89,7 +89,7 @@ describe('The exit code of the commands on the record of a run', () => {
   it('is 0 for --help', async () => {
     const ended = await council('verify', '--help');
     expect(ended).to.include({ code: 0, stderr: '' });
-    expect(ended.stdout).to.include('Exit code: 0 valid, 1 not valid, 2 could not tell');
+    expect(ended.stdout).to.include('Exit code: 0 consistent, 1 not consistent, 2 could not tell');
   });
 
   it('is 3 if no service answers, for verify 2', async () => {
@@ -176,8 +176,8 @@ describe('The exit code of the commands on the record of a run', () => {
       const ended = await bench.council([command, corruptId], { env });
       expect(ended.code, command).to.equal(1);
       if (command === 'verify') {
-        expect(ended.stdout).to.match(/^not valid: event 4: its hash does not follow/);
-        expect(ended.stdout).to.match(/^4 valid events before it$/m);
+        expect(ended.stdout).to.match(/^not consistent: event 4: its hash does not follow/);
+        expect(ended.stdout).to.match(/^4 consistent events before it$/m);
       } else expect(ended.stderr).to.match(/^The record of run "\S+" is damaged at seq 4: its hash does not follow/);
     }
     const out = join(bench.path, 'damaged.ndjson');

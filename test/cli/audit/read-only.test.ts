@@ -108,7 +108,7 @@ describe('The commands on the record of a run, in the folder of a stopped servic
       const ended = await bench.program(COMMAND, words, { env: { DATA_DIR: dataDir } }).exit;
       chmodSync(dataDir, 0o755);
       expect(ended.code, ended.stderr).to.equal(0);
-      expect(ended.stdout).to.match(/^valid: 14 events$/m);
+      expect(ended.stdout).to.match(/^consistent: 14 events$/m);
     });
   }
 

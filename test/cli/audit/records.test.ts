@@ -184,7 +184,7 @@ describe('The commands on the record of a run, at a service and in its folder', 
   it('verify the record of each run with the head that the service has', async () => {
     const verified = rest.read(await rest.get(`/api/runs/${runId}/verify`), 200, 'verification.json');
     expect(answer('verify')).to.equal(
-      `valid: ${verified.events} events\nrun   ${runId}\nhead  ${verified.head_hash}\n`,
+      `consistent: ${verified.events} events\nrun   ${runId}\nhead  ${verified.head_hash}\nCompare the head hash with one that you trust (--head HASH)\n`,
     );
     expect(JSON.parse(answer('verify as JSON'))).to.include({ run_id: forkId, valid: true, first_difference: null });
     for (const [head, code] of [
@@ -206,10 +206,10 @@ describe('The commands on the record of a run, at a service and in its folder', 
     const cut = await verify(lines.slice(0, 5));
     expect(cut).to.include({ code: 1 });
     expect(cut.stdout).to.match(
-      /^not valid: event 5: the export ends before it, the record of the service continues$/m,
+      /^not consistent: event 5: the export ends before it, the record of the service continues$/m,
     );
     const paused = (await exported(pausedId)).split('\n').slice(0, -1);
-    expect((await verify(paused)).stdout).to.match(/^valid: /);
+    expect((await verify(paused)).stdout).to.match(/^consistent: /);
     const strange = (await exported(runId)).replaceAll(runId, '00000000-0000-4000-8000-000000000000').split('\n');
     const unknown = await verify(strange.slice(0, -1));
     expect(unknown).to.include({ code: 2, stdout: '' });

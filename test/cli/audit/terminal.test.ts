@@ -64,7 +64,7 @@ function onTerminal(this: Mocha.Suite): void {
       { words: ['diff', runId, '--from', '4'], env: {} },
     ]);
     expect(again).to.equal(events);
-    expect(verified).to.match(/^\x1b\[32mvalid\x1b\[39m: /);
+    expect(verified).to.match(/^\x1b\[32mconsistent\x1b\[39m: /);
     expect(changed).to.match(/^\x1b\[31m {2}- Line 20 of .*\x1b\[39m$/m);
   });
 

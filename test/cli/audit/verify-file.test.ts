@@ -51,7 +51,7 @@ describe(`council verify on a file (SEED=${SEED})`, () => {
     const { runId } = eventIn(lines[0] ?? '').data as { readonly runId: string };
     const ended = await verify(bytesOf(lines), '--head', head.toUpperCase());
     expect(ended).to.deep.include({ code: 0, stderr: '' });
-    expect(ended.stdout).to.equal(`valid: ${lines.length} events\nrun   ${runId}\nhead  ${head}\n`);
+    expect(ended.stdout).to.equal(`consistent: ${lines.length} events\nrun   ${runId}\nhead  ${head}\n`);
     const piped = await bench.council(['verify', '-', '--json'], { input: bytesOf(lines).toString() });
     expect(JSON.parse(piped.stdout)).to.include({ run_id: runId, valid: true, head_hash: head });
   });
@@ -79,7 +79,7 @@ describe(`council verify on a file (SEED=${SEED})`, () => {
       if (!left.delete(name)) continue;
       const ended = await verify(bytes);
       expect(ended, name).to.deep.include({ code: 1, stderr: '' });
-      expect(ended.stdout, name).to.match(new RegExp(`^not valid: event ${at}: `));
+      expect(ended.stdout, name).to.match(new RegExp(`^not consistent: event ${at}: `));
     }
   });
 
@@ -96,11 +96,11 @@ describe(`council verify on a file (SEED=${SEED})`, () => {
     expect(JSON.parse((await verify(cut, '--json')).stdout)).to.include({ valid: null, events: 4, head_hash: head });
     const found = await verify(cut, '--head', whole);
     expect(found.code).to.equal(1);
-    expect(found.stdout).to.match(/^not valid: event 4: the record ends before it/);
+    expect(found.stdout).to.match(/^not consistent: event 4: the record ends before it/);
     expect(await verify(cut, '--head', head)).to.include({ code: 0 });
     const longer = await verify(bytesOf(lines), '--head', head);
     expect(longer.code).to.equal(1);
-    expect(longer.stdout).to.match(/^not valid: event 4: it follows the event with the expected last hash/);
+    expect(longer.stdout).to.match(/^not consistent: event 4: it follows the event with the expected last hash/);
   });
 
   it('rejects every deviation from the bytes of an export', async () => {

@@ -1,4 +1,4 @@
-/** Beside the views of a run: scores, numbers, and whether its record is verified. */
+/** Beside the views of a run: scores, numbers, and whether its record is consistent. */
 import type { ComponentChildren } from 'preact';
 import { budgetText } from '../../../run/cost-text.js';
 import { lengthText } from '../../record/durations.js';

@@ -1,4 +1,4 @@
-/** Verifies in the browser that the record is complete and unchanged, as events arrive. */
+/** Checks in the browser, as events arrive, that the record is consistent: nothing in it was changed without new hashes. */
 import { useSignal } from '@preact/signals';
 import type { ReadonlySignal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
@@ -54,7 +54,7 @@ function Found({ result, count }: { readonly result: ChainResult; readonly count
           <Badge tone="bad">Record damaged</Badge>
           <span class="break">
             Event {firstDifference.seq} is invalid: {firstDifference.what}. The {countOf(checked, 'event')} before it
-            are valid.
+            are consistent.
           </span>
         </div>
       </div>
@@ -66,7 +66,7 @@ function Found({ result, count }: { readonly result: ChainResult; readonly count
         {checked === 0 || count - checked > BEHIND ? (
           <Badge tone="busy">Checking</Badge>
         ) : (
-          <Badge tone="good">Record verified</Badge>
+          <Badge tone="good">Record consistent</Badge>
         )}
         <span class="small">{countOf(checked, 'event')} checked in this browser</span>
       </div>
@@ -90,7 +90,7 @@ function ServiceVerification({ store: { source } }: { readonly store: RunStore }
       {verification !== null && (
         <>
           <div class="row">
-            <span class="break">Verified by the service: {verdict(verification)}</span>
+            <span class="break">Checked by the service: {verdict(verification)}</span>
           </div>
           <HeadHash hash={verification.head_hash} />
         </>
@@ -102,18 +102,21 @@ function ServiceVerification({ store: { source } }: { readonly store: RunStore }
 /** The service's verification as text. */
 export function verdict({ events, first_difference: difference }: Verification): string {
   return difference === null
-    ? `${countOf(events, 'event')}, record verified.`
-    : `${countOf(events, 'event')} valid, event ${difference.seq} is invalid: ${difference.what}`;
+    ? `${countOf(events, 'event')}, record consistent.`
+    : `${countOf(events, 'event')} consistent, event ${difference.seq} is invalid: ${difference.what}`;
 }
 
 function HeadHash({ hash }: { readonly hash: string }) {
   return (
-    <p class="small copied">
-      <span class="muted nowrap">Head hash</span>
-      <code class="clip" title={hash}>
-        {hash}
-      </code>
-      <CopyButton name="Head hash" of={() => ({ text: hash })} />
-    </p>
+    <>
+      <p class="small copied">
+        <span class="muted nowrap">Head hash</span>
+        <code class="clip" title={hash}>
+          {hash}
+        </code>
+        <CopyButton name="Head hash" of={() => ({ text: hash })} />
+      </p>
+      <p class="small muted">Compare the head hash with one that you trust.</p>
+    </>
   );
 }

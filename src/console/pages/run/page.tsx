@@ -93,5 +93,5 @@ function Faulty({ store, onRetry }: { readonly store: RunStore; readonly onRetry
 function Corruption({ id }: { readonly id: string }) {
   const { state } = useResource(`verify ${id}`, (signal) => council.run(id).verify({ signal }));
   if (state.value.status !== 'ready') return null;
-  return <p class="notice">Verified by the service: {verdict(state.value.value)}</p>;
+  return <p class="notice">Checked by the service: {verdict(state.value.value)}</p>;
 }
