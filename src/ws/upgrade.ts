@@ -23,6 +23,8 @@ import { refuse, targetOf } from './upgrade-request.js';
 
 /** Largest message from a client in bytes; the service ignores the text of clients. */
 const MAX_CLIENT_MESSAGE_BYTES = 4 * 1024;
+/** Fragments of a message from a client; one more closes the socket with 1008. An empty one costs no payload, but memory. */
+const MAX_CLIENT_FRAGMENTS = 64;
 /** Sockets open at once; further ones are refused with 503. About 20 KB of memory each. */
 const MAX_SOCKETS = 20_000;
 /** How long a client may take to complete the closing handshake, in milliseconds. */
@@ -139,6 +141,7 @@ async function openSockets(): Promise<WebSocketServer> {
   const sockets = new WebSocketServer({
     noServer: true,
     maxPayload: MAX_CLIENT_MESSAGE_BYTES,
+    maxFragments: MAX_CLIENT_FRAGMENTS,
     perMessageDeflate: false,
   });
   sockets.on('wsClientError', ({ message }, socket) => {

@@ -139,6 +139,24 @@ describe('WebSocket /ws/council/{run_id}', () => {
     expect((await poll(runId)).status).to.equal('running');
   });
 
+  it('closes with 1008 on a message of more than 64 fragments, however small', async () => {
+    await serve(() => 'hold');
+    const runId = await startRun();
+    const [within, past] = [
+      openChannel(service.url, `/ws/council/${runId}`),
+      openChannel(service.url, `/ws/council/${runId}`),
+    ];
+    for (const [{ socket, until }, fragments] of [
+      [within, 64],
+      [past, 65],
+    ] as const) {
+      await until((message) => message.event === 'node_active');
+      for (let sent = 1; sent <= fragments; sent += 1) socket.send('', { fin: sent === fragments });
+    }
+    expect(await past.closed).to.equal(1008);
+    expect(within.socket.readyState).to.equal(within.socket.OPEN);
+  });
+
   it('refuses upgrades to other paths with a plain 404', async () => {
     await serve(councilScript([8]));
     for (const path of [
