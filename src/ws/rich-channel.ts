@@ -10,7 +10,7 @@ import type { Message } from './rich-messages.js';
 import { RichMessages, isEnd } from './rich-messages.js';
 import type { SendQueue, Peer } from './send-queue.js';
 
-/** Unsent bytes above which the service reads no further history until the client has caught up. */
+/** Unsent bytes above which the service reads no further history and sends no tokens until the client has caught up. */
 const PAUSE_BYTES = 64 * 1024;
 
 export interface RichChannelOptions {
@@ -38,9 +38,10 @@ export function serveRichChannel(peer: Peer, target: RichTarget, options: RichCh
     const { sent, onSent } = sending();
     if (!sendQueue.send(peer, messages, onSent)) abort();
     if (messages.some(isEnd)) close(CLOSE_NORMAL);
-    return socket.bufferedAmount > PAUSE_BYTES ? sent : undefined;
+    return isBehind() ? sent : undefined;
   };
-  sendRun(target, { ...options, push, signal }).then(
+  const isBehind = (): boolean => socket.bufferedAmount > PAUSE_BYTES;
+  sendRun(target, { ...options, push, isBehind, signal }).then(
     (isKnown) => {
       if (isKnown) return;
       void push([unknownRunMessage(target.runId)]);
@@ -64,6 +65,8 @@ function sending(): { readonly sent: Promise<void>; readonly onSent: () => void 
 
 interface RichChannelDeps extends RichChannelOptions {
   readonly push: (messages: readonly Message[]) => void | Promise<void>;
+  /** Whether the client has much to read. */
+  readonly isBehind: () => boolean;
   readonly signal: AbortSignal;
 }
 
@@ -72,14 +75,17 @@ interface RichChannelDeps extends RichChannelOptions {
  */
 async function sendRun(
   { runId, after }: RichTarget,
-  { feed, queries, tokens, push, signal }: RichChannelDeps,
+  { feed, queries, tokens, push, isBehind, signal }: RichChannelDeps,
 ): Promise<boolean> {
   const run = await queries.find(runId);
   if (run === null) return false;
   const translator = new RichMessages(runId, after);
   // Sent with the first event, so that a client of an unreadable run gets no message.
   let greeting: readonly ChannelMessage[] = [connectedMessage(runId, run.status)];
-  const stopListening = tokens.subscribe(runId, (token) => void push(translator.token(token)));
+  // The offset of a later token shows a client that it missed some; the end of the node brings the whole draft.
+  const stopListening = tokens.subscribe(runId, (token) => {
+    if (!isBehind()) void push(translator.token(token));
+  });
   const onEvent = (event: RunEvent): void | Promise<void> => {
     const messages = [...greeting, ...translator.event(event)];
     greeting = [];

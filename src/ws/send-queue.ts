@@ -1,11 +1,12 @@
 /**
- * Sends messages to sockets. Encodes each message once for all its recipients, writes a batch for one socket together,
+ * Sends messages to sockets. Frames each message once for all its recipients, writes a batch for one socket together,
  * and disconnects clients that read too slowly.
  */
 import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
 import type { ChannelMessage, RichMessage } from '../generated/schemas.js';
 import type { System } from '../system/system.js';
+import { WeakValues } from '../system/weak-values.js';
 import type { Reader, UnsentBytes } from '../system/async/unsent-bytes.js';
 import { CLOSE_TOO_SLOW } from './messages.js';
 
@@ -16,10 +17,10 @@ const FAREWELL_MS = 2_000;
 
 type Message = ChannelMessage | RichMessage;
 
-/** A socket and its connection, which is corked to write several messages at once. */
+/** A socket and its connection, to which frames are written: ws would write each as two buffers, one of them its own. */
 export interface Peer {
   readonly socket: WebSocket;
-  readonly connection: Pick<Duplex, 'cork' | 'uncork'>;
+  readonly connection: Pick<Duplex, 'cork' | 'uncork' | 'write'>;
 }
 
 export interface SendQueueOptions {
@@ -31,7 +32,9 @@ export interface SendQueueOptions {
 export class SendQueue {
   readonly #system: Pick<System, 'after'>;
   readonly #unsent: SendQueueOptions['unsent'];
-  readonly #encoded = new WeakMap<Message, Buffer>();
+  readonly #frames = new WeakMap<Message, Buffer>();
+  /** Frames of events: clients that read the same history at different times share what they have not taken. */
+  readonly #eventFrames = new WeakValues<Buffer>();
   /** Readers of the sockets that ever had unsent bytes. */
   readonly #readers = new WeakMap<WebSocket, Reader>();
 
@@ -55,7 +58,7 @@ export class SendQueue {
     connection.cork();
     for (const [index, message] of messages.entries()) {
       const isLast = index === messages.length - 1;
-      socket.send(this.#bytesOf(message), { binary: false }, isLast ? () => onSent() : undefined);
+      connection.write(this.#frameOf(message), isLast ? () => onSent() : undefined);
     }
     connection.uncork();
     if (socket.bufferedAmount > MAX_UNSENT_BYTES) this.#cutOff(socket);
@@ -63,13 +66,14 @@ export class SendQueue {
     return isOpen(socket);
   }
 
-  #bytesOf(message: Message): Buffer {
-    let bytes = this.#encoded.get(message);
-    if (bytes === undefined) {
-      bytes = Buffer.from(JSON.stringify(message));
-      this.#encoded.set(message, bytes);
+  #frameOf(message: Message): Buffer {
+    let frame = this.#frames.get(message);
+    if (frame === undefined) {
+      const make = (): Buffer => textFrame(JSON.stringify(message));
+      frame = message.event === 'run_event' ? this.#eventFrames.of(`${message.run_id} ${message.hash}`, make) : make();
+      this.#frames.set(message, frame);
     }
-    return bytes;
+    return frame;
   }
 
   #readerOf(socket: WebSocket): Reader {
@@ -88,6 +92,27 @@ export class SendQueue {
     const cancel = this.#system.after(FAREWELL_MS, () => socket.terminate());
     socket.once('close', cancel);
   }
+}
+
+/** The first byte of a frame that holds a whole text message (RFC 6455, section 5.2). */
+const WHOLE_TEXT = 0x81;
+
+/** A text as one frame of a server, without a mask. */
+function textFrame(text: string): Buffer {
+  const length = Buffer.byteLength(text);
+  const headBytes = length < 126 ? 2 : length < 65_536 ? 4 : 10;
+  const frame = Buffer.allocUnsafeSlow(headBytes + length);
+  frame[0] = WHOLE_TEXT;
+  if (headBytes === 2) frame[1] = length;
+  else if (headBytes === 4) {
+    frame[1] = 126;
+    frame.writeUInt16BE(length, 2);
+  } else {
+    frame[1] = 127;
+    frame.writeBigUInt64BE(BigInt(length), 2);
+  }
+  frame.write(text, headBytes);
+  return frame;
 }
 
 function isOpen({ readyState, OPEN }: WebSocket): boolean {

@@ -168,6 +168,36 @@ describe('WebSocket /ws/council/{run_id}?events=all', () => {
     await expectRecord(runId, channel.messages);
   });
 
+  it('sends no tokens to a client while it does not read, and then the rest of the run', async () => {
+    const model = scriptedModel((_request, index) =>
+      index === 0 ? 'hold' : { text: '{"score": 8, "feedback": "Go on"}' },
+    );
+    let channel: ChannelClient | null = null;
+    await serve({
+      ...model,
+      async ask(request, call) {
+        const { onToken, answer } = request;
+        if (answer === 'draft' && onToken !== undefined) {
+          channel?.socket.pause();
+          // 32 MB, because a loopback connection holds some MB in transit.
+          for (let pieces = 0; pieces < 4_000; pieces += 1) {
+            onToken('x'.repeat(8 * 1024));
+            await new Promise(setImmediate);
+          }
+          channel?.socket.resume();
+        }
+        return await model.ask(request, call);
+      },
+    });
+    const runId = await start();
+    await model.called(1);
+    channel = follow(runId);
+    await channel.until(({ event }) => event === 'node_start');
+    model.held[0]?.release('Draft');
+    expect(await channel.closed).to.equal(1000);
+    await expectRecord(runId, channel.messages);
+  });
+
   it('closes with 1011 on a corrupt record, also for a new client', async () => {
     await serveAlone(scriptedModel(councilScript([8])));
     const runId = await startGodRun(service.context, graphOf('one -> two'));

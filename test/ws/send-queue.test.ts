@@ -112,6 +112,20 @@ describe('Unsent bytes of sockets', () => {
     system.advance(2_000);
   });
 
+  it('arrive whole for texts of every form of length', async () => {
+    const { peer, client } = await connect();
+    const arrived: string[] = [];
+    client.on('message', (data: Buffer, isBinary) => arrived.push(`${String(isBinary)} ${data.toString()}`));
+    const empty = JSON.stringify({ event: 'error', message: '' }).length;
+    const messages = [125, 126, 65_535, 65_536, 1_000_000].map(
+      (length) => ({ event: 'error', message: 'x'.repeat(length - empty) }) as const,
+    );
+    const accented = { event: 'error', message: 'é'.repeat(100) } as const;
+    sendQueue.send(peer, [...messages, accented]);
+    await untilTrue(() => arrived.length === messages.length + 1);
+    expect(arrived).to.deep.equal([...messages, accented].map((each) => `false ${JSON.stringify(each)}`));
+  });
+
   it('close a slow reader with 4408 if it reads again in time', async () => {
     const { peer, client } = await connect();
     client.pause();
