@@ -9,7 +9,7 @@ import { elementAt } from '../../src/system/element.js';
 
 const PROCESS = fileURLToPath(new URL('contestant-process.js', import.meta.url));
 /** The flags of `npm start`, for each entry. */
-const FLAGS = ['--max-semi-space-size=64'];
+const FLAGS = ['--max-semi-space-size=16'];
 /** Concurrent runs while V8 compiles the code. */
 const WARM_UP_AT = 50;
 /** Master and critic three times, then the writer. */

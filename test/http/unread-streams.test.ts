@@ -4,6 +4,7 @@ import { connect } from 'node:net';
 import { expect } from 'chai';
 import type { ServiceProcess } from '../support/service-process.js';
 import { startServiceProcess } from '../support/service-process.js';
+import { residentMb } from '../bench/machine.js';
 import { openChannel } from '../support/channel-client.js';
 import { RUN_ID } from '../support/given.js';
 import { recordLargeRun } from '../support/large-run.js';
@@ -17,6 +18,9 @@ const CLIENTS = 60;
 const MAX_BYTES_A_CLIENT = 300_000;
 /** The same for a client of the feed, which shares nothing: an event in transit, as stored, read and sent. */
 const MAX_BYTES_A_FEED = 1_000_000;
+/** Readers of the crowd, and the most resident memory that all of them together may cost, in MB. */
+const CROWD = 500;
+const MAX_CROWD_MB = 150;
 const UPGRADE =
   'Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n';
 
@@ -40,8 +44,9 @@ onEmbeddedLog(() =>
       await service.stop();
     });
 
+    const RICH = [`/ws/council/${RUN_ID}?events=all`, UPGRADE] as const;
     const streams = [
-      ['rich socket streams', `/ws/council/${RUN_ID}?events=all`, UPGRADE, MAX_BYTES_A_CLIENT],
+      ['rich socket streams', ...RICH, MAX_BYTES_A_CLIENT],
       ['event streams of a run', `/api/runs/${RUN_ID}/stream`, '', MAX_BYTES_A_CLIENT],
       ['feeds', '/api/feed', '', MAX_BYTES_A_FEED],
     ] as const;
@@ -55,6 +60,21 @@ onEmbeddedLog(() =>
         expect((await heldBytes()) - before).to.be.below(CLIENTS * maxBytes);
       });
     }
+
+    it(`cost at most ${MAX_CROWD_MB} MB of resident memory with ${CROWD} rich socket streams`, async function () {
+      const resident = (): number | null => residentMb(service.pid, 'VmRSS');
+      if (resident() === null) this.skip();
+      await readAll();
+      await heldBytes();
+      const before = Number(resident());
+      const during: number[] = [];
+      while (clients.length < CROWD) {
+        clients.push(...(await Promise.all(Array.from({ length: CROWD / 10 }, () => opened(...RICH)))));
+        during.push(Number(resident()));
+      }
+      await readAll();
+      expect(Math.max(...during, Number(resident())) - before).to.be.below(MAX_CROWD_MB);
+    });
 
     /** A connection with an open stream that the client does not read. */
     async function opened(path: string, headers: string): Promise<Socket> {

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 
 /** The flags of `npm start`. */
-const FLAGS = ['--max-semi-space-size=64'];
+const FLAGS = ['--max-semi-space-size=16'];
 
 /** Time for a stop, after which the test sends SIGKILL. */
 const DEADLINE_MS = 30_000;
