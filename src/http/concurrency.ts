@@ -1,5 +1,7 @@
 /** Bounds on expensive requests: a few run at a time, the others wait in order. */
 import type { ServerResponse } from 'node:http';
+import type { Caller } from '../keys/caller.js';
+import { placesFor } from '../api/access/places.js';
 import { RequestRefused } from '../api/problems.js';
 import type { Semaphore } from '../system/async/semaphore.js';
 import { semaphore } from '../system/async/semaphore.js';
@@ -48,13 +50,16 @@ export async function holdPermit(
   whenClosed(response, await permitInTime(permits, http));
 }
 
-/** Counts open streams: a function that takes a place until the response is closed. It throws 503 past `max`. */
-export function streamPlaces(max: number): (response: ServerResponse) => void {
-  let open = 0;
-  return (response) => {
-    if (open >= max) throw tooMany();
-    open += 1;
-    whenClosed(response, () => (open -= 1));
+/** Takes a place for a caller until the response is closed. @throws {RequestRefused} 503 without a place for it */
+export type TakePlace = (response: ServerResponse, caller: Pick<Caller, 'actor'>) => void;
+
+/** Places for open streams of one kind: `max` in all, with a share for each key. */
+export function streamPlaces(max: number): TakePlace {
+  const places = placesFor(max);
+  return (response, { actor }) => {
+    const free = places.take(actor);
+    if (free === null) throw tooMany();
+    whenClosed(response, free);
   };
 }
 

@@ -57,7 +57,7 @@ export function chatRoute(following: FollowDeps, deps: TaskDeps): Route {
         await blueprintOf(http, model);
         return await taskAnswer({ http, ...deps }, { ctx, caller }, { model, prompt: topic, ...wanted });
       }
-      following.takePlace(ctx.res);
+      following.takePlace(ctx.res, caller);
       const runId = await start(ctx, { body, model, topic, caller });
       const connection = { runId, caller, isForeground: true };
       if (stream) return await streamAnswer(following, connection, { ctx, encode: chatChunks(wanted.hasUsage) });

@@ -7,7 +7,7 @@ import type { TaskDeps } from './front-end-task.js';
 import { modelRoutes } from './models.js';
 import { responseRoutes } from './responses.js';
 
-/** Requests that wait for a run at once; further ones are refused with 503. */
+/** Requests that wait for a run at once; one key holds at most half. Further ones get 503. */
 const MAX_WAITING = 10_000;
 
 /** The routes under /v1/models, POST /v1/chat/completions, and the routes under /v1/responses. */

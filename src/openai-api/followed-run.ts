@@ -3,6 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { RequestRefused, isFault } from '../api/problems.js';
 import { ServiceStopping } from '../errors.js';
 import { closedSignal } from '../http/answer.js';
+import type { TakePlace } from '../http/concurrency.js';
 import type { HttpContext } from '../http/route.js';
 import type { Grant } from '../keys/caller.js';
 import type { RunEvent } from '../run/events.js';
@@ -15,7 +16,7 @@ export interface FollowDeps {
   /** Whether a socket, an event stream or a request of this instance follows a run. */
   readonly isFollowed: (runId: string) => boolean;
   /** Counts a request that follows a run, before it starts one, until its response is closed. @throws {RequestRefused} 503 */
-  readonly takePlace: (response: ServerResponse) => void;
+  readonly takePlace: TakePlace;
 }
 
 /** How long a client that was cut off may take to come back before its run is cancelled, in milliseconds. */

@@ -65,7 +65,7 @@ function createRoute(following: FollowDeps): Route {
       const { model, stream = false, background = false } = body.value;
       assertResponseSupported(body.value);
       const { topic } = conversationOf(messagesIn(body.value), 'input');
-      if (stream || !background) following.takePlace(ctx.res);
+      if (stream || !background) following.takePlace(ctx.res, caller);
       const runId = await start(ctx, { body, model, topic, caller });
       const connection = { runId, caller, isForeground: !background };
       if (stream) return await streamAnswer(following, connection, { ctx, encode: eventsAfter(-1) });
@@ -93,7 +93,7 @@ function getRoute(following: FollowDeps): Route {
       const runId = runIdIn(ctx);
       const run = await stateOf(http, runId);
       if (stream !== 'true') return answerOf(runId, responseOf(run));
-      following.takePlace(ctx.res);
+      following.takePlace(ctx.res, caller);
       const connection = { runId, caller, isForeground: false };
       return await streamAnswer(following, connection, { ctx, encode: eventsAfter(startingAfter) });
     },

@@ -6,6 +6,7 @@ import type { AuthenticationRules } from '../api/access/authentication.js';
 import { authenticate } from '../api/access/authentication.js';
 import type { Limits } from '../api/access/limits.js';
 import { clientOf } from '../api/access/limits.js';
+import { placesFor } from '../api/access/places.js';
 import { problemOf } from '../api/problems.js';
 import type { Authenticator } from '../keys/authenticator.js';
 import type { Grant } from '../keys/caller.js';
@@ -25,7 +26,7 @@ import { refuse, targetOf } from './upgrade-request.js';
 const MAX_CLIENT_MESSAGE_BYTES = 4 * 1024;
 /** Fragments of a message from a client; one more closes the socket with 1008. An empty one costs no payload, but memory. */
 const MAX_CLIENT_FRAGMENTS = 64;
-/** Sockets open at once; further ones are refused with 503. About 20 KB of memory each. */
+/** Sockets open at once; one key holds at most half. Further ones get 503. About 20 KB of memory each. */
 const MAX_SOCKETS = 20_000;
 /** How long a client may take to complete the closing handshake, in milliseconds. */
 const CLOSING_MS = 2_000;
@@ -72,6 +73,7 @@ export class ChannelServer {
   readonly #options: ChannelServerOptions;
   readonly #channel: ChannelOptions & RichChannelOptions;
   readonly #heartbeat: Heartbeat;
+  readonly #places = placesFor(MAX_SOCKETS);
   #opened: Promise<WebSocketServer> | null = null;
   #sockets: WebSocketServer | null = null;
   #isStopped = false;
@@ -114,8 +116,11 @@ export class ChannelServer {
     if (caller === null) return closeForLater(sockets, request, { socket, head });
     const overLimit = refusedOverLimit(request, caller, this.#options);
     if (overLimit !== null) return refuse(socket, overLimit);
-    if (this.#isStopped || sockets.clients.size >= MAX_SOCKETS) return refuse(socket, TOO_MANY_SOCKETS);
     if (target.stream === 'invalid') return refuse(socket, { status: 422, detail: target.detail });
+    const freePlace = this.#isStopped ? null : this.#places.take(caller.actor);
+    if (freePlace === null) return refuse(socket, TOO_MANY_SOCKETS);
+    if (socket.destroyed) freePlace();
+    else socket.once('close', freePlace);
     sockets.handleUpgrade(request, socket, head, (client) => {
       this.#watch(client, caller);
       const peer = { socket: client, connection: socket };

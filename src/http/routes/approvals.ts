@@ -18,7 +18,7 @@ import { timestampIn, NO_TIMESTAMP } from '../timestamp.js';
 import { queryOf } from '../query.js';
 import type { HttpContext, Route } from '../route.js';
 
-/** Streams open at once, each with a subscription to the log; further ones are refused with 503. */
+/** Streams open at once, each with a subscription to the log; one key holds at most half. Further ones get 503. */
 const MAX_STREAMS = 100;
 /** Lists at a time: each reads the records of its runs. */
 const LISTS_AT_A_TIME = 4;
@@ -93,7 +93,7 @@ function streamRoute(http: HttpContext): Route {
       const { from = null, ...rest } = query.read(ctx);
       const isFirst = from === null && ctx.get(LAST_EVENT_ID) === '';
       const start = await startIn(ctx, http, from ?? 'head');
-      takePlace(ctx.res);
+      takePlace(ctx.res, caller);
       const wanted = { start, isFirst, filter: filterOf(rest, caller), caller };
       const deliver = (sink: EventSink): Promise<void> => deliverInbox(http, sink, wanted);
       const body = await eventStream({ http, response: ctx.res, caller, deliver });

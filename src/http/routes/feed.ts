@@ -14,7 +14,7 @@ import {
 import { queryOf } from '../query.js';
 import type { HttpContext, Route } from '../route.js';
 
-/** Feeds open at once, each with a subscription to the log; further ones are refused with 503. */
+/** Feeds open at once, each with a subscription to the log; one key holds at most half. Further ones get 503. */
 const MAX_FEEDS = 100;
 
 /** GET /api/feed. */
@@ -45,7 +45,7 @@ export function feedRoute(http: HttpContext): Route {
       const { from = null, types, blueprint_id: blueprintId = null } = query.read(ctx);
       const wanted = { types: typesIn(types, known), blueprintId };
       const start = await startIn(ctx, http, from);
-      takePlace(ctx.res);
+      takePlace(ctx.res, caller);
       const deliver = (sink: EventSink): Promise<void> => deliverFeed(http, sink, { ...wanted, start });
       const body = await eventStream({ http, response: ctx.res, caller, deliver });
       return { status: 200, headers: EVENT_STREAM_HEADERS, body };

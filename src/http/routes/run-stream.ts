@@ -17,7 +17,7 @@ import {
   lastEventIdParameter,
 } from '../event-stream.js';
 
-/** Streams open at once; further ones are refused with 503. */
+/** Streams open at once; one key holds at most half. Further ones get 503. */
 const MAX_STREAMS = 10_000;
 
 /** GET /api/runs/{run_id}/stream. */
@@ -49,7 +49,7 @@ export function streamRoute(http: HttpContext): Route {
       const run = await http.withinDeadline(http.queries.find(runId));
       if (run === null) throw new RunUnknown({ runId });
       if (run.completedAt !== null && after >= run.seq) return { status: 204, body: null };
-      takePlace(ctx.res);
+      takePlace(ctx.res, caller);
       const deliver = (sink: EventSink): Promise<void> => deliverRun(http, sink, { run, after });
       const body = await eventStream({ http, response: ctx.res, caller, deliver });
       return { status: 200, headers: EVENT_STREAM_HEADERS, body };

@@ -1,4 +1,5 @@
 /** The tool await_run: waits for the end of a run or its next pause. */
+import { placesFor } from '../../api/access/places.js';
 import { tooMany } from '../../http/concurrency.js';
 import type { HttpContext } from '../../http/route.js';
 import type { RunSummary } from '../../projections/run-summary.js';
@@ -8,11 +9,11 @@ import { reportOf, runIn, runOutput } from '../run-report.js';
 import type { Tool } from '../tool.js';
 import { toolOf } from '../tool.js';
 
-/** Calls that wait at once, each with a watcher of its run; further ones are refused. */
+/** Calls that wait at once, each with a watcher of its run; one key has at most half of them. Further ones are refused. */
 const MAX_WAITING = 1_000;
 
 export function awaitRunTool(http: HttpContext): Tool {
-  let waiting = 0;
+  const places = placesFor(MAX_WAITING);
   return toolOf(http.schemas, {
     name: 'await_run',
     description:
@@ -26,9 +27,9 @@ export function awaitRunTool(http: HttpContext): Tool {
     async call({ run_id: runId, timeout_s: timeoutS }, { caller, signal }) {
       const run = await runIn(http, runId);
       if (run.status === 'pending' || run.status === 'running') {
-        if (waiting >= MAX_WAITING) throw tooMany();
-        waiting += 1;
-        await untilSettled(http, run, { maxMs: timeoutS * 1_000, signal }).finally(() => (waiting -= 1));
+        const freePlace = places.take(caller.actor);
+        if (freePlace === null) throw tooMany();
+        await untilSettled(http, run, { maxMs: timeoutS * 1_000, signal }).finally(freePlace);
       }
       return await reportOf(http, runId, caller);
     },
