@@ -95,6 +95,7 @@ const TABLE: Readonly<Record<ErrorCode, Row>> = {
   'key.ended': { status: 401 },
   'key.unknown': { status: 404, code: 'key_unknown' },
   'key.too-many': { status: 409 },
+  'key.too-many-tickets': { status: 429, retryAfterSeconds: 5 },
   'key.contended': { status: 503, retryAfterSeconds: 1 },
   'key.crowded': { status: 503, retryAfterSeconds: 2 },
   'key.corrupt': { status: 500, detail: 'The record of the keys is damaged' },

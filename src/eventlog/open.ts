@@ -5,8 +5,8 @@ import type { EmbeddedLogOptions } from './embedded/log.js';
 import { openEmbeddedLog } from './embedded/log.js';
 import type { EventLog } from './port.js';
 
-/** Only an instance's newest heartbeat matters. */
-const KEEP_LAST = { instance: 1 };
+/** Categories of which only the last event of a stream matters: heartbeats, and the open tickets of a key. */
+const KEEP_LAST = { instance: 1, tickets: 1 };
 
 export interface OpenLogOptions extends EmbeddedLogOptions {
   /** The server's settings, or null for the embedded log. The other options but `system` are for the embedded log alone. */
@@ -20,7 +20,7 @@ export interface OpenLogOptions extends EmbeddedLogOptions {
  * @throws {DataDirHeld | LogUnreadable | ConfigInvalid}
  */
 export async function openLog({ eventStore, system, ...embedded }: OpenLogOptions): Promise<EventLog> {
-  if (eventStore === null) return await openEmbeddedLog(embedded);
+  if (eventStore === null) return await openEmbeddedLog({ ...embedded, keepLast: Object.keys(KEEP_LAST) });
   // Loaded only when used: the client takes 30 MB of memory.
   const { openEventStoreLog } = await import('./eventstoredb/log.js');
   return openEventStoreLog({ ...eventStore, keepLast: KEEP_LAST, system });

@@ -67,6 +67,14 @@ export class KeysCorrupt extends CouncilError<{ stream: string; seq: number; rea
   }
 }
 
+/** A key has as many tickets as it may have that are neither used nor expired. */
+export class TooManyTickets extends CouncilError<{ name: string; limit: number }> {
+  readonly code = 'key.too-many-tickets';
+  constructor(data: { name: string; limit: number }) {
+    super(`Cannot issue a ticket: key "${data.name}" has ${data.limit} that are neither used nor expired`, data);
+  }
+}
+
 /** Too many sessions and tickets are being looked up at once. */
 export class TooManyLookups extends CouncilError {
   readonly code = 'key.crowded';

@@ -1,6 +1,6 @@
 /**
- * Passes, which are sessions and tickets: random texts that stand for a key for a limited time. Each has a stream of
- * its own, named by its hash, so that every instance can read it from the log.
+ * Streams of passes: random texts that stand for a key for a limited time. Each has a stream of its own, named by its hash,
+ * so that every instance can read it from the log. Sessions are passes.
  */
 import type { EventLog } from '../eventlog/port.js';
 import { appendFacts } from '../eventsourcing/handle-command.js';
@@ -12,8 +12,8 @@ import { KeysCorrupt, TooManyLookups } from './errors.js';
 import type { EventReader } from './events.js';
 
 /** Limits of concurrent and waiting reads, so that forged passes cause little load. */
-const READS_AT_A_TIME = 32;
-const MAX_WAITING_READS = 2_000;
+export const READS_AT_A_TIME = 32;
+export const MAX_WAITING_READS = 2_000;
 /** A pass has at most two events: its opening and its end. */
 const MAX_EVENTS = 2;
 

@@ -59,6 +59,25 @@ describe('Embedded log: the file', () => {
     expect(await all(a.readAll(null))).to.deep.equal([]);
   });
 
+  it('keeps the last event of streams of a category with keepLast, at exact revisions, and not in its file', async () => {
+    const dir = tempDir();
+    const file = join(dir.path, 'log.sqlite');
+    const log = await openEmbeddedLog({ file, keepLast: ['brief'] });
+    const [first, second] = [newEvent(), newEvent()];
+    expect((await log.append('brief-a', [first], 'none')).revision).to.equal(0);
+    expect(await rejectionOf(log.append('brief-a', [second], 'none'))).to.include({ code: 'log.conflict' });
+    expect((await log.append('brief-a', [second], 0)).revision).to.equal(1);
+    expect((await log.append('brief-a', [second], 0)).revision).to.equal(1);
+    expect(await rejectionOf(log.append('brief-a', [newEvent()], 0))).to.include({ code: 'log.conflict' });
+    expect((await all(log.readStream('brief-a'))).map(({ id, revision }) => ({ id, revision }))).to.deep.equal([
+      { id: second.id, revision: 1 },
+    ]);
+    expect(await all(log.readStream('brief-b'))).to.deep.equal([]);
+    expect([await log.head(), await all(log.readAll(null))]).to.deep.equal([null, []]);
+    await log.close();
+    dir.remove();
+  });
+
   it('keeps data byte for byte', async () => {
     const log = await logs.open();
     const data = '{ "b" : 1.0e2,\n\t"a":"\\u00e9 é 漢字 🜁" }';

@@ -2,15 +2,17 @@ import { expect } from 'chai';
 import { join } from 'node:path';
 import { openEmbeddedLog } from '../../src/eventlog/embedded/log.js';
 import type { EventLog } from '../../src/eventlog/port.js';
+import { lastEvent } from '../../src/eventlog/port.js';
 import { Authenticator } from '../../src/keys/authenticator.js';
 import type { KeyGrant } from '../../src/keys/authenticator.js';
-import { TooManyLookups } from '../../src/keys/errors.js';
+import { TooManyLookups, TooManyTickets } from '../../src/keys/errors.js';
 import { changedLog } from '../support/changed-log.js';
 import type { ManualSystem } from '../support/manual-system.js';
 import { manualSystem } from '../support/manual-system.js';
 import { rejectionOf } from '../support/rejection.js';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
+import { untilTrue } from '../support/until-true.js';
 
 const SECOND_MS = 1_000;
 const HOUR_MS = 3_600_000;
@@ -24,7 +26,7 @@ describe('Authentication', () => {
 
   beforeEach(async () => {
     dir = tempDir();
-    log = await openEmbeddedLog({ file: join(dir.path, 'log.sqlite') });
+    log = await openEmbeddedLog({ file: join(dir.path, 'log.sqlite'), keepLast: ['tickets'] });
     system = manualSystem();
     authenticator = await open(log);
     key = (await authenticator.keys.add({ name: 'ann', scopes: ['admin'], expiresAt: null }, { actor: null })).text;
@@ -60,6 +62,37 @@ describe('Authentication', () => {
     expect(inSession.grant).to.deep.equal(grant);
   });
 
+  it('issues at most 100 open tickets for a key, and more when some are redeemed or expire', async () => {
+    const issue = async (actor: string): Promise<string> =>
+      (await authenticator.tickets.issue({ actor, session: null })).text;
+    const open = await Promise.all(Array.from({ length: 100 }, () => issue('ann')));
+    expect(await rejectionOf(issue('ann'))).to.be.instanceOf(TooManyTickets);
+    await issue('ben');
+    expect((await authenticator.byTicket(open[0] ?? '')).grant?.actor).to.equal('ann');
+    await issue('ann');
+    expect(await rejectionOf(issue('ann'))).to.be.instanceOf(TooManyTickets);
+    system.advance(30 * SECOND_MS);
+    await issue('ann');
+  });
+
+  it('leaves no ticket on the log that is redeemed or has expired', async () => {
+    const issue = async (): Promise<string> =>
+      (await authenticator.tickets.issue({ actor: 'ann', session: null })).text;
+    const open = async (): Promise<number> => {
+      const streams = new Set<string>();
+      for await (const { stream } of log.readAll(null)) streams.add(stream);
+      expect([...streams].filter((stream) => stream.startsWith('ticket'))).to.deep.equal([]);
+      const last = await lastEvent(log, `tickets-${system.sha256('ann').slice(0, 12)}`);
+      return (JSON.parse(last?.data ?? '{"open":[]}') as { readonly open: readonly unknown[] }).open.length;
+    };
+    const [redeemed] = [await issue(), await issue()];
+    expect(await open()).to.equal(2);
+    await authenticator.byTicket(redeemed);
+    expect(await open()).to.equal(1);
+    system.advance(30 * SECOND_MS);
+    await untilTrue(async () => (await open()) === 0);
+  });
+
   it('reports whether a key was revoked or has expired', async () => {
     const request = { name: 'ben', scopes: ['read'], expiresAt: '2026-01-01T01:00:00.000Z' } as const;
     const { text } = await authenticator.keys.add(request, { actor: 'ann' });
@@ -93,7 +126,7 @@ describe('Authentication', () => {
     const forged = await open(
       changedLog(log, {
         async *readStream(stream, range) {
-          const isPass = /^(session|ticket)-/.test(stream);
+          const isPass = /^(session|tickets)-/.test(stream);
           for await (const event of log.readStream(stream, range)) {
             yield isPass ? { ...event, data: event.data.replace('2026', '2096') } : event;
           }

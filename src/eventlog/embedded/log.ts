@@ -21,9 +21,10 @@ import type {
   StreamRange,
   SubscribeOptions,
 } from '../port.js';
-import { LogUnreadable, checkAppend } from '../port.js';
+import { LogUnreadable, categoryOf, checkAppend } from '../port.js';
 import type { CheckedAppend } from './append-queue.js';
 import { AppendQueue } from './append-queue.js';
+import { LastEvents } from './last-events.js';
 import { LiveFeed } from './live-feed.js';
 import type { AppendOutcome, FaultCode, LogReady, Page, PageQuery, ServedLog } from './messages.js';
 import { ordinalOf, positionOf } from './messages.js';
@@ -38,6 +39,8 @@ export interface EmbeddedLogOptions {
   readonly file: string;
   /** Folder of views that were folded from this log: then the log must exist. Null if the log may be missing. */
   readonly viewsOf?: string | null;
+  /** Categories whose streams keep their last event alone, and only until the log is closed. Default: none. */
+  readonly keepLast?: readonly string[];
   /** Called once when a write has failed or the thread has died: appends are refused until the file is opened again. */
   readonly onBroken?: (fault: LogUnavailable) => void;
   /** Called once when a stored record is found corrupt; the others are still served. */
@@ -83,6 +86,7 @@ class EmbeddedLog implements EventLog {
   readonly #options: EmbeddedLogOptions;
   readonly #feed = new LiveFeed();
   readonly #queue = new AppendQueue((batch) => this.#write(batch));
+  readonly #lastEvents = new LastEvents();
   /** Ordinal of the newest event whose append has been acknowledged, 0 for none. */
   #head: number;
   /** Why calls are refused: closed, or failed. */
@@ -109,6 +113,8 @@ class EmbeddedLog implements EventLog {
   async append(stream: string, events: readonly NewEvent[], expected: ExpectedRevision): Promise<Appended> {
     this.#checkOpen();
     const metadata = checkAppend(stream, events, expected);
+    if (this.#keepsLast(stream))
+      return this.#lastEvents.append(stream, events, { expected, position: positionOf(this.#head) });
     const rows = events.map(({ id, type, data }, index) => [id, type, data, elementAt(metadata, index)] as const);
     const outcome = await this.#queue.add({ stream, events, expected: expected === 'none' ? -1 : expected, rows });
     switch (outcome.kind) {
@@ -126,8 +132,10 @@ class EmbeddedLog implements EventLog {
     }
   }
 
-  readStream(stream: string, range: StreamRange = {}): AsyncIterable<RecordedEvent> {
-    return streamPages((query) => this.#page(query), stream, range);
+  async *readStream(stream: string, range: StreamRange = {}): AsyncIterable<RecordedEvent> {
+    this.#checkOpen();
+    if (this.#keepsLast(stream)) yield* this.#lastEvents.read(stream, range);
+    else yield* streamPages((query) => this.#page(query), stream, range);
   }
 
   readAll(after: Position | null, range: AllRange = {}): AsyncIterable<RecordedEvent> {
@@ -267,6 +275,10 @@ class EmbeddedLog implements EventLog {
     if (this.#isFull !== hasRoom) return;
     this.#isFull = !hasRoom;
     this.#options.onFull?.(this.#isFull);
+  }
+
+  #keepsLast(stream: string): boolean {
+    return this.#options.keepLast?.includes(categoryOf(stream)) === true;
   }
 
   #checkOpen(): void {
