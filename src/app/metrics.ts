@@ -5,7 +5,10 @@ import type { MetricSources, UnfinishedRuns } from '../telemetry/metrics.js';
 import { metricsOf } from '../telemetry/metrics.js';
 import type { Context } from './context.js';
 
-type Edges = Pick<MetricSources, 'openSockets' | 'openStreams' | 'traceCounts' | 'webhookFigures' | 'system'>;
+type Edges = Pick<
+  MetricSources,
+  'accessRefused' | 'openSockets' | 'openStreams' | 'traceCounts' | 'webhookFigures' | 'system'
+>;
 
 /** @returns a function that reads all figures and returns their text */
 export function metricsWith(context: Context, edges: Edges): () => Promise<MetricsText> {

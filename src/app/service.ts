@@ -22,6 +22,8 @@ import { settledWithin } from '../system/async/deadline.js';
 import { UnsentBytes } from '../system/async/unsent-bytes.js';
 import { refuseExpectation, refuseUnreadable } from '../http/app.js';
 import { canonical } from '../eventsourcing/canonical-json.js';
+import type { AccessReason } from '../api/access/access-refused.js';
+import { ACCESS_STATUSES, accessReport } from '../api/access/access-refused.js';
 import type { AuthenticationRules } from '../api/access/authentication.js';
 import type { Limits } from '../api/access/limits.js';
 import { limitsOf } from '../api/access/limits.js';
@@ -36,6 +38,7 @@ import { addressOf, listen } from './listen.js';
 import { checkKeys, warnOfExposure } from './start-rules.js';
 import { queueEarlyRequests } from './early-requests.js';
 import { OpenCount } from '../system/open-count.js';
+import { Tally } from '../telemetry/tally.js';
 import type { TraceExporter } from '../telemetry/trace-exporter.js';
 import { PROBLEM_FORMS, doorsOf } from './doors.js';
 import { metricsWith } from './metrics.js';
@@ -119,7 +122,14 @@ function runEnds(limits: Limits): EventConsumer {
 
 /** What requests and sockets share, before and after the context is created. */
 function edgeOf(config: Config, { system, logger }: ServiceDeps, address: string) {
+  const accessRefused = new Tally();
+  const countRefused = (reason: AccessReason, times = 1): void =>
+    accessRefused.add(times, reason, String(ACCESS_STATUSES[reason]));
+  for (const reason of Object.keys(ACCESS_STATUSES)) countRefused(reason as AccessReason, 0);
+  const trustedProxies = addressList(config.trustedProxies);
   return {
+    accessRefused,
+    onAccessRefused: accessReport({ trustedProxies, system, logger, count: (reason) => countRefused(reason) }),
     ...{ system, isLoopback: isLoopbackAddress(address) },
     ...{ isOwnHost: ownHosts({ ...config, address }), corsOrigins: config.corsOrigins },
     basePath: config.basePath,
@@ -176,7 +186,12 @@ function serveContext(server: Server, { context, edge, config, deps, traces, web
   const metrics = metricsWith(context, {
     traceCounts: () => traces?.counts() ?? null,
     webhookFigures: () => webhooks.figures(),
-    ...{ system: deps.system, openSockets: () => channels?.open ?? 0, openStreams: () => edge.streams.now },
+    ...{
+      system: deps.system,
+      accessRefused: edge.accessRefused,
+      openSockets: () => channels?.open ?? 0,
+      openStreams: () => edge.streams.now,
+    },
   });
   const app = httpApp({
     ...rules,

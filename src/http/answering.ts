@@ -1,6 +1,7 @@
 /** The outermost middleware: common headers, and errors as answers. */
 import type { Context, Next } from 'koa';
 import { problemAt } from '../api/problem-form.js';
+import { AccessRefused } from '../api/access/access-refused.js';
 import { RequestRefused, problemOf } from '../api/problems.js';
 import { sendAnswer } from './answer.js';
 import { addBasePath } from './base-path.js';
@@ -9,7 +10,7 @@ import type { HttpContext } from './route.js';
 
 export type AnsweringDeps = Pick<
   HttpContext,
-  'system' | 'basePath' | 'corsOrigins' | 'onFault' | 'unsent' | 'problemForms'
+  'system' | 'basePath' | 'corsOrigins' | 'onFault' | 'onAccessRefused' | 'unsent' | 'problemForms'
 >;
 
 /** Sets the headers of every answer, refuses an unreadable target or Host, and turns errors into answers. */
@@ -24,6 +25,7 @@ export async function answering(ctx: Context, next: Next, http: AnsweringDeps): 
     const requestId = http.system.uuid();
     const problem = problemOf(error, requestId);
     if (problem.status === 500) http.onFault(requestId, error);
+    if (error instanceof AccessRefused) http.onAccessRefused(error, ctx.req);
     sendAnswer(ctx, problemAt(pathIn(ctx), problem, http.problemForms), http);
   }
   addBasePath(ctx, http.basePath);

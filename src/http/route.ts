@@ -40,6 +40,8 @@ import type { RunRegistry } from '../run/live/registry.js';
 import type { AnswerHeader } from './cors.js';
 import type { OpenCount } from '../system/open-count.js';
 import type { Limits } from '../api/access/limits.js';
+import type { AccessRefused } from '../api/access/access-refused.js';
+import type { RoutedRequest } from '../api/access/client-address.js';
 import type { AuthenticationRules } from '../api/access/authentication.js';
 import type { SourceRules } from '../api/access/request-source.js';
 import type { Answer } from './answer.js';
@@ -144,6 +146,8 @@ export interface HttpDeps extends SourceRules, AuthenticationRules {
   readonly appendDeadlineMs: number;
   /** Called with each error that a client gets as 500. */
   readonly onFault: (requestId: string, error: unknown) => void;
+  /** Called with each refusal of a caller. */
+  readonly onAccessRefused: (refused: AccessRefused, request: RoutedRequest) => void;
   readonly log: { info(fields: object, message: string): void };
 }
 

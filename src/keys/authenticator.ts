@@ -25,7 +25,10 @@ export interface KeyGrant extends Grant {
 }
 
 /** The result of looking up a key, session or ticket. */
-export type Found = { readonly grant: KeyGrant } | { readonly grant: null; readonly refusal: Refusal };
+export type Found =
+  | { readonly grant: KeyGrant }
+  /** `actor`: name of the key, or null if it is unknown. */
+  | { readonly grant: null; readonly refusal: Refusal; readonly actor: string | null };
 
 interface Watch {
   readonly grant: Grant;
@@ -113,7 +116,7 @@ export class Authenticator {
     if (key === null) return UNKNOWN;
     const now = this.#system.now();
     const refusal = keyEnded(key, now);
-    if (refusal !== null) return { grant: null, refusal };
+    if (refusal !== null) return { grant: null, refusal, actor: key.name };
     this.keys.recordUse(key, now);
     const { name, scopes, expiresAt } = key;
     const end = earlier(expiresAt, session?.expiresAt ?? null);
@@ -156,7 +159,7 @@ export class Authenticator {
   }
 }
 
-const UNKNOWN: Found = { grant: null, refusal: 'unknown' };
+const UNKNOWN: Found = { grant: null, refusal: 'unknown', actor: null };
 
 /** ISO 8601 texts sort as the times they stand for. */
 function earlier(one: string | null, other: string | null): string | null {

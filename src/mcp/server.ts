@@ -1,4 +1,5 @@
 /** The server of one request, by the official SDK: lists the tools that the caller may use, and calls them. */
+import { AccessRefused } from '../api/access/access-refused.js';
 import type * as sdk from '@modelcontextprotocol/server';
 import { serviceInfo } from '../http/openapi.js';
 import { isFault } from '../api/problems.js';
@@ -68,7 +69,11 @@ async function answerOf(
   args: unknown,
   { http, call: from }: { readonly http: HttpContext; readonly call: ToolCall },
 ): Promise<sdk.CallToolResult> {
-  if (!from.caller.scopes.has(scope)) return refusal(scopeText(name, scope));
+  if (!from.caller.scopes.has(scope)) {
+    const text = scopeText(name, scope);
+    http.onAccessRefused(new AccessRefused(text, { reason: 'scope', actor: from.caller.actor }), from.req);
+    return refusal(text);
+  }
   try {
     const { texts, structured } = await call(args, from);
     return { content: texts.map(textBlock), structuredContent: { ...structured } };

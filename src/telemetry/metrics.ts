@@ -34,6 +34,8 @@ export interface MetricSources {
   /** Runs in this instance. */
   readonly runLoad: () => { readonly active: number; readonly queued: number };
   readonly modelUses: () => readonly ModelUse[];
+  /** Refused callers, by reason and status. */
+  readonly accessRefused: Tally;
   readonly openSockets: () => number;
   readonly openStreams: () => number;
   readonly unfinishedRuns: () => Promise<UnfinishedRuns>;
@@ -143,7 +145,7 @@ function modelMetrics({ counts, modelUses }: MetricSources): readonly Metric[] {
 }
 
 function serviceMetrics(
-  { counts, openSockets, openStreams, traceCounts }: MetricSources,
+  { counts, accessRefused, openSockets, openStreams, traceCounts }: MetricSources,
   lagMs: number | null,
 ): readonly Metric[] {
   const traces = traceCounts();
@@ -152,6 +154,12 @@ function serviceMetrics(
       ...{ kind: 'histogram', name: 'council_log_append_duration_seconds', labels: [], from: counts.appendSeconds },
       help: 'Time until the event log acknowledged an append of this instance.',
     },
+    counter(
+      'council_access_refused',
+      'Requests and upgrades that this instance refused because of their caller.',
+      ['reason', 'status'],
+      accessRefused,
+    ),
     gauge('council_sockets_open', 'Open WebSockets of this instance.', openSockets()),
     gauge('council_event_streams_open', 'Open event streams of this instance.', openStreams()),
     ...(lagMs === null

@@ -2,6 +2,7 @@
 import type { IncomingMessage, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { WebSocket, WebSocketServer } from 'ws';
+import { AccessRefused } from '../api/access/access-refused.js';
 import type { AuthenticationRules } from '../api/access/authentication.js';
 import { authenticate } from '../api/access/authentication.js';
 import type { Limits } from '../api/access/limits.js';
@@ -34,7 +35,11 @@ const CLOSING_MS = 2_000;
 const TOO_MANY_SOCKETS: UpgradeRefusal = { status: 503, detail: 'Too many sockets are open' };
 
 export interface ChannelServerOptions
-  extends Omit<ChannelOptions & RichChannelOptions, 'sendQueue'>, TargetRules, AuthenticationRules {
+  extends
+    Omit<ChannelOptions & RichChannelOptions, 'sendQueue'>,
+    TargetRules,
+    AuthenticationRules,
+    Pick<FailureOptions, 'onAccessRefused'> {
   readonly authenticator: AuthenticationRules['authenticator'] & Pick<Authenticator, 'watch'>;
   readonly system: Pick<System, 'after' | 'uuid'>;
   readonly limits: Pick<Limits, 'request'>;
@@ -64,7 +69,7 @@ export function deferChannels(
     if (targetOf(request, { socket, head }, options) === null) return;
     (opened ??= openSockets())
       .then((sockets) => closeForLater(sockets, request, { socket, head }))
-      .catch((error: unknown) => refuseAfter(error, socket, options));
+      .catch((error: unknown) => refuseAfter(error, { request, socket }, options));
   };
 }
 
@@ -92,7 +97,7 @@ export class ChannelServer {
   /** Opens the channel for a client that may read it, or refuses the upgrade. */
   admit(request: IncomingMessage, connection: Connection, target: UpgradeTarget): void {
     this.#admit(request, connection, target).catch((error: unknown) =>
-      refuseAfter(error, connection.socket, this.#options),
+      refuseAfter(error, { request, socket: connection.socket }, this.#options),
     );
   }
 
@@ -191,11 +196,17 @@ function refusedOverLimit(
 interface FailureOptions {
   readonly system: Pick<System, 'uuid'>;
   readonly onFault: (error: unknown) => void;
+  readonly onAccessRefused: (refused: AccessRefused, request: IncomingMessage) => void;
 }
 
 /** Refuses an upgrade that failed, as the REST edge would answer it. */
-function refuseAfter(error: unknown, socket: Duplex, { system, onFault }: FailureOptions): void {
+function refuseAfter(
+  error: unknown,
+  { request, socket }: { readonly request: IncomingMessage; readonly socket: Duplex },
+  { system, onFault, onAccessRefused }: FailureOptions,
+): void {
   const { status, body, headers } = problemOf(error, system.uuid());
   if (status === 500) onFault(error);
+  if (error instanceof AccessRefused) onAccessRefused(error, request);
   refuse(socket, { status, detail: body.detail, headers });
 }

@@ -25,6 +25,7 @@ describe('A server before its context is created', () => {
         isOwnHost: () => true,
       },
       onFault: () => expect.fail('Nothing fails'),
+      onAccessRefused: () => expect.fail('Nothing is refused'),
     });
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');

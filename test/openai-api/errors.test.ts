@@ -213,6 +213,7 @@ describe('Errors under /v1 of a service with keys and limits', () => {
       ...{ system: nodeSystem(), unsent: new UnsentBytes(), basePath: '', corsOrigins: [], isOwnHost: () => true },
       problemForms: [OPENAI_PROBLEMS],
       onFault: () => expect.fail('Nothing fails'),
+      onAccessRefused: () => expect.fail('Nothing is refused'),
     });
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');

@@ -22,5 +22,6 @@ export const NO_KEYS = {
   },
   failedKeys: failedKeys(nodeSystem()),
   trustedProxies: addressList([]),
+  onAccessRefused: unused,
   isLoopback: true,
 };

@@ -7,7 +7,8 @@ import type { AddressList } from '../../system/address-list.js';
 import { networkOf } from '../../system/host-name.js';
 import type { RoutedRequest } from './client-address.js';
 import { clientAddress } from './client-address.js';
-import { RequestRefused } from '../problems.js';
+import type { AccessReason } from './access-refused.js';
+import { AccessRefused } from './access-refused.js';
 import type { SourcedRequest } from './request-source.js';
 import { hasOwnOrigin } from './request-source.js';
 
@@ -43,7 +44,7 @@ export interface AccessRequirement {
 /**
  * Identifies the sender. A key wins over a ticket, and a ticket over a cookie, which browsers send by themselves.
  *
- * @throws {RequestRefused} 401, 403, 429
+ * @throws {AccessRefused} 401, 403, 429
  * @throws {KeysCorrupt | LogUnavailable | TooManyLookups}
  */
 export async function authenticate(
@@ -66,14 +67,14 @@ async function grantOf(
   const key = bearerIn(request);
   if (key !== null) return await grantOfKey(key, request, rules);
   const ticket = takesTicket ? ticketIn(request) : null;
-  if (ticket !== null) return grantIn(await authenticator.byTicket(ticket), TICKET_REFUSALS);
+  if (ticket !== null) return grantIn(await authenticator.byTicket(ticket), 'ticket');
   const session = sessionIn(request);
   if (session === null) throw keyMissing();
-  if (!isReading && !hasOwnOrigin(request)) throw new RequestRefused(NO_ORIGIN, { status: 403 });
-  return grantIn(await authenticator.bySession(session), SESSION_REFUSALS);
+  if (!isReading && !hasOwnOrigin(request)) throw new AccessRefused(NO_ORIGIN, { reason: 'origin' });
+  return grantIn(await authenticator.bySession(session), 'session');
 }
 
-/** The grant of a key. @throws {RequestRefused} 401, or 429 after too many failed keys from this address */
+/** The grant of a key. @throws {AccessRefused} 401, or 429 after too many failed keys from this address */
 export async function grantOfKey(
   key: string,
   request: RoutedRequest,
@@ -82,22 +83,20 @@ export async function grantOfKey(
   const found = await authenticator.byKey(key);
   if (found.grant !== null) return found.grant;
   const waitSeconds = failedKeys.failed(networkOf(clientAddress(request, trustedProxies)));
-  if (waitSeconds === null) throw keyRefused(found.refusal);
+  if (waitSeconds === null) throw keyRefused(found.refusal, found.actor);
   const headers = { 'Retry-After': String(waitSeconds) };
-  throw new RequestRefused('Too many invalid keys from this address; a valid key still works', {
-    status: 429,
-    headers,
-  });
+  const about = { reason: 'failures', actor: found.actor, headers } as const;
+  throw new AccessRefused('Too many invalid keys from this address; a valid key still works', about);
 }
 
 /** The refusal of a request without a key. */
-export function keyMissing(): RequestRefused {
-  return unauthenticated('A key is required: send it as "Authorization: Bearer …"');
+export function keyMissing(): AccessRefused {
+  return unauthenticated('A key is required: send it as "Authorization: Bearer …"', { reason: 'key_missing' });
 }
 
-/** The refusal of a request whose key is not valid. */
-export function keyRefused(refusal: Refusal): RequestRefused {
-  return unauthenticated(KEY_REFUSALS[refusal], INVALID);
+/** The refusal of a request whose key is not valid. @param actor name of the key, or null if it is unknown */
+export function keyRefused(refusal: Refusal, actor: string | null): AccessRefused {
+  return unauthenticated(REFUSALS.key[refusal], { reason: `key_${refusal}`, actor });
 }
 
 /** The text of the session in a request's cookies, or null without one. */
@@ -124,50 +123,49 @@ function ticketIn({ url = '' }: SignedRequest): string | null {
 
 const NO_ORIGIN = 'With a session, a request that changes data or opens a socket must have this service as its Origin';
 
-const KEY_REFUSALS: Readonly<Record<Refusal, string>> = {
-  unknown: 'The key is unknown',
-  revoked: 'The key was revoked',
-  expired: 'The key has expired',
+const REFUSALS: Readonly<Record<'key' | 'session' | 'ticket', Readonly<Record<Refusal, string>>>> = {
+  key: {
+    unknown: 'The key is unknown',
+    revoked: 'The key was revoked',
+    expired: 'The key has expired',
+  },
+  session: {
+    unknown: 'The session has ended: sign in again',
+    revoked: 'The key of this session was revoked',
+    expired: 'The key of this session has expired',
+  },
+  ticket: {
+    unknown: 'The ticket is unknown, used or expired: request another',
+    revoked: 'The key of this ticket was revoked',
+    expired: 'The key of this ticket has expired',
+  },
 };
 
-const SESSION_REFUSALS: Readonly<Record<Refusal, string>> = {
-  unknown: 'The session has ended: sign in again',
-  revoked: 'The key of this session was revoked',
-  expired: 'The key of this session has expired',
-};
-
-const TICKET_REFUSALS: Readonly<Record<Refusal, string>> = {
-  unknown: 'The ticket is unknown, used or expired: request another',
-  revoked: 'The key of this ticket was revoked',
-  expired: 'The key of this ticket has expired',
-};
-
-/** @throws {RequestRefused} 401 */
-function grantIn(found: Found, details: Readonly<Record<Refusal, string>>): KeyGrant {
+/** @throws {AccessRefused} 401 */
+function grantIn(found: Found, by: 'session' | 'ticket'): KeyGrant {
   if (found.grant !== null) return found.grant;
-  throw unauthenticated(details[found.refusal], INVALID);
+  throw unauthenticated(REFUSALS[by][found.refusal], { reason: `${by}_${found.refusal}`, actor: found.actor });
 }
 
-const INVALID = 'error="invalid_token"';
-
 /** A 401 with the header of RFC 6750, section 3. */
-function unauthenticated(detail: string, parameter?: string): RequestRefused {
-  const challenge = parameter === undefined ? CHALLENGE : `${CHALLENGE}, ${parameter}`;
-  return new RequestRefused(detail, { status: 401, headers: { 'WWW-Authenticate': challenge } });
+function unauthenticated(
+  detail: string,
+  about: { readonly reason: AccessReason; readonly actor?: string | null },
+): AccessRefused {
+  const challenge = about.reason === 'key_missing' ? CHALLENGE : `${CHALLENGE}, error="invalid_token"`;
+  return new AccessRefused(detail, { ...about, headers: { 'WWW-Authenticate': challenge } });
 }
 
 const CHALLENGE = 'Bearer realm="council-run-service"';
 
-/** @throws {RequestRefused} 403 */
-function assertScope({ scopes }: Grant, access: Exclude<Access, 'open'>): void {
+/** @throws {AccessRefused} 403 */
+function assertScope({ actor, scopes }: Grant, access: Exclude<Access, 'open'>): void {
   const accepted = scopesOf(access);
   if (accepted.length === 0 || accepted.some((scope) => scopes.has(scope))) return;
   const named = accepted.map((scope) => `"${scope}"`).join(' or ');
   const challenge = `${CHALLENGE}, error="insufficient_scope", scope="${accepted.join(' ')}"`;
-  throw new RequestRefused(`The key lacks the scope ${named}`, {
-    status: 403,
-    headers: { 'WWW-Authenticate': challenge },
-  });
+  const headers = { 'WWW-Authenticate': challenge };
+  throw new AccessRefused(`The key lacks the scope ${named}`, { reason: 'scope', actor, headers });
 }
 
 /** The scopes of which a key needs one; an empty list if any key suffices. */

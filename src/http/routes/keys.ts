@@ -118,7 +118,7 @@ async function unlessEnded<T>(change: () => Promise<T>): Promise<T> {
   try {
     return await change();
   } catch (error) {
-    throw error instanceof KeyEnded ? keyRefused(error.data.end) : error;
+    throw error instanceof KeyEnded ? keyRefused(error.data.end, error.data.name) : error;
   }
 }
 
