@@ -186,7 +186,8 @@ const RULES: Readonly<Record<string, Rule>> = {
   mcp: {
     ...PURE,
     ours: [
-      ...['errors', 'system', 'api/problems', 'blueprint/errors', 'blueprint/record'],
+      ...['errors', 'system', 'api/access/access-refused', 'api/access/places', 'api/problems'],
+      ...['blueprint/errors', 'blueprint/record'],
       ...['projections/run-summary', 'run/pauses/approvals', 'run/errors', 'run/state'],
       ...['http/answer', 'http/body', 'http/chunked-body', 'http/concurrency', 'http/idempotency', 'http/openapi'],
       ...['http/route', 'http/routes/approvals', 'http/routes/god-mode', 'http/routes/runs'],

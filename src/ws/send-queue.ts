@@ -6,7 +6,7 @@ import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
 import type { ChannelMessage, RichMessage } from '../generated/schemas.js';
 import type { System } from '../system/system.js';
-import { WeakValues } from '../system/weak-values.js';
+import { WeakValues } from './weak-values.js';
 import type { Reader, UnsentBytes } from '../system/async/unsent-bytes.js';
 import { CLOSE_TOO_SLOW } from './messages.js';
 
