@@ -42,6 +42,8 @@ async function copyToServer({ env, signal }: CommandProcess, say: (text: string)
   const from = await openLog({ ...parts, eventStore: null });
   const to = await openLog({ ...parts, eventStore });
   try {
+    // Refuses a server whose log needs a newer version, before anything is read or written.
+    await to.identity();
     const { events, streams, found } = await copyLog(from, to, {
       system,
       sha256: system.sha256,

@@ -64,6 +64,8 @@ async function onLog<T>(
 
 async function closing<T>(log: EventLog, act: (log: EventLog) => Promise<T>): Promise<T> {
   try {
+    // Refuses a log that needs a newer version; a read of one stream would not.
+    await log.identity();
     return await act(log);
   } finally {
     await log.close();

@@ -9,10 +9,10 @@ import type { KnownHead } from './head-file.js';
 import { headFileOf, knownHead, lossOf } from './head-file.js';
 import { SALVAGE, findGaps } from './index-check.js';
 import { faultOf } from './faults.js';
+import { LOG_VERSION, refusalOf } from '../log-version.js';
 
 /** Marks the file as an event log of this service ("CRSL"), so that no other database is mistaken for one. */
 const APPLICATION_ID = 0x4352534c;
-const SCHEMA_VERSION = 1;
 
 /** Page cache in KiB. The index of stream names should fit into it, because names are looked up in random order. */
 const CACHE_KIB = 64 * 1024;
@@ -78,6 +78,7 @@ export function openLogFile(file: string): OpenedFile {
     for (const setting of SETTINGS) database.exec(`PRAGMA ${setting}`);
     database.exec('BEGIN IMMEDIATE');
     if (kindOf(database) === 'new') throw new Error(IS_EMPTY);
+    raiseVersion(database);
     database.exec('COMMIT');
     const end = endOf(database);
     const loss = known && lossOf(end, known);
@@ -132,7 +133,7 @@ function createLog(file: string): void {
   const database = new DatabaseSync(draft);
   try {
     database.exec('PRAGMA synchronous = FULL; PRAGMA fullfsync = ON; BEGIN IMMEDIATE');
-    createTables(database);
+    createTables(database, randomUUID());
     database.exec('COMMIT');
   } finally {
     database.close();
@@ -141,25 +142,32 @@ function createLog(file: string): void {
   syncFolder(dirname(file));
 }
 
-/** Whether a database is a log or still empty. @throws {Error} the file is something other than a log of this version */
+/** Whether a database is a log or still empty. @throws {Error} it is no log, or needs a newer version of this service */
 export function kindOf(database: DatabaseSyncInstance): 'new' | 'log' {
   const applicationId = pragmaOf(database, 'application_id');
   const version = pragmaOf(database, 'user_version');
   if (applicationId === 0 && version === 0 && pragmaOf(database, 'schema_version') === 0) return 'new';
   if (applicationId !== APPLICATION_ID) throw new Error('the file is no event log');
-  if (version !== SCHEMA_VERSION) throw new Error(`the log has version ${String(version)}, not ${SCHEMA_VERSION}`);
+  const refusal = refusalOf(Number(version));
+  if (refusal !== null) throw new Error(refusal);
   return 'log';
 }
 
-function createTables(database: DatabaseSyncInstance): void {
+/** From now on the log needs this version. Writes nothing if it did before, so that a full disk does not matter. */
+function raiseVersion(database: DatabaseSyncInstance): void {
+  if (Number(pragmaOf(database, 'user_version')) < LOG_VERSION) database.exec(`PRAGMA user_version = ${LOG_VERSION}`);
+}
+
+/** Creates the tables of an empty log with this identity. */
+export function createTables(database: DatabaseSyncInstance, identity: string): void {
   database.exec(TABLES);
   database.exec(`PRAGMA application_id = ${APPLICATION_ID}`);
-  database.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`);
-  database.prepare('INSERT INTO log (identity) VALUES (?)').run(randomUUID());
+  database.exec(`PRAGMA user_version = ${LOG_VERSION}`);
+  database.prepare('INSERT INTO log (identity) VALUES (?)').run(identity);
 }
 
 /** A new file's name is durable only once its folder is synced; Windows cannot sync folders. */
-function syncFolder(folder: string): void {
+export function syncFolder(folder: string): void {
   if (process.platform === 'win32') return;
   const descriptor = openSync(folder, 'r');
   try {

@@ -19,7 +19,8 @@ import type {
   StreamRange,
   SubscribeOptions,
 } from '../port.js';
-import { categoryOf, checkAppend } from '../port.js';
+import { LOG_VERSION, refusalOf } from '../log-version.js';
+import { LogUnreadable, categoryOf, checkAppend } from '../port.js';
 import type { CheckedAppend } from './appender.js';
 import { Appender, MAX_WAITING } from './appender.js';
 import { Clients } from './clients.js';
@@ -216,17 +217,33 @@ class EventStoreLog implements EventLog {
   async #readOrWriteName(): Promise<LogName> {
     const reader = this.#reader;
     const found = await nameIn(reader);
-    if (found !== null) return found;
+    if (found !== null) return await this.#raised(found);
     const identity = this.#newId();
-    const event = { id: this.#newId(), type: 'LogNamed', data: JSON.stringify({ identity }), metadata: {} };
-    const stream = reader.names.identityStream;
     try {
-      const { position } = await this.#appender.append({ stream, events: [event], expected: 'none' }, stream);
-      return { identity, position };
+      const { position } = await this.#appendToName('LogNamed', { identity, version: LOG_VERSION }, 'none');
+      return { identity, position, version: LOG_VERSION };
     } catch (error) {
       if (!(error instanceof RevisionConflict)) throw error;
-      return await untilVisible(() => nameIn(reader), reader);
+      return await this.#raised(await untilVisible(() => nameIn(reader), reader));
     }
+  }
+
+  /**
+   * The name of a log that needs this version from now on. Several instances may record that; only the number matters.
+   *
+   * @throws {LogUnreadable} the log needs a newer version
+   */
+  async #raised(name: LogName): Promise<LogName> {
+    const refusal = refusalOf(name.version);
+    if (refusal !== null) throw new LogUnreadable({ file: 'EVENTSTORE_URL', reason: refusal });
+    if (name.version < LOG_VERSION) await this.#appendToName('LogVersionRaised', { version: LOG_VERSION }, 'any');
+    return { ...name, version: LOG_VERSION };
+  }
+
+  async #appendToName(type: string, data: object, expected: 'none' | 'any'): Promise<Appended> {
+    const stream = this.#reader.names.identityStream;
+    const event = { id: this.#newId(), type, data: JSON.stringify(data), metadata: {} };
+    return await this.#appender.append({ stream, events: [event], expected }, stream);
   }
 
   #checkOpen(): void {

@@ -3,6 +3,7 @@ import type { ResolvedEvent, StreamingRead } from '@eventstore/db-client';
 import { BACKWARDS, END, FORWARDS, START, StreamDeletedError, StreamNotFoundError } from '@eventstore/db-client';
 import type { System } from '../../system/system.js';
 import { wait } from '../../system/async/deadline.js';
+import { fieldOf } from '../../system/untrusted.js';
 import { LogClosed, LogDenied, LogUnavailable } from '../errors.js';
 import type { Position, RecordedEvent, StreamRange } from '../port.js';
 import type { Client, Clients } from './clients.js';
@@ -25,6 +26,8 @@ export interface Reader {
 export interface LogName {
   readonly identity: string;
   readonly position: Position;
+  /** The version that the log needs (log-version.ts). */
+  readonly version: number;
 }
 
 /** Wait between attempts to reach the server, in milliseconds. */
@@ -72,15 +75,20 @@ export async function roundTrip(reader: Reader): Promise<void> {
   for await (const _ of newestFirst(reader, 1)) return;
 }
 
-/** The log's name, or null if it has none yet. */
+/**
+ * The log's name, or null if it has none yet. Its stream has one event with the name, then one for each version that the
+ * log has needed since; the first version left none.
+ */
 export async function nameIn(reader: Reader): Promise<LogName | null> {
-  const first: Begin = (client) => client.readStream(reader.names.identityStream, { ...FROM_LEADER, maxCount: 1 });
-  for await (const { data, position } of eventsOf(reader, () => first)) {
-    const named: unknown = JSON.parse(data);
-    if (typeof named !== 'object' || named === null || !('identity' in named)) continue;
-    return { identity: String(named.identity), position };
+  const all: Begin = (client) => client.readStream(reader.names.identityStream, FROM_LEADER);
+  let name: LogName | null = null;
+  for await (const { data, position } of eventsOf(reader, () => all)) {
+    const found: unknown = JSON.parse(data);
+    const [identity, version] = [fieldOf(found, 'identity'), fieldOf(found, 'version')];
+    if (typeof identity === 'string') name ??= { identity, position, version: 1 };
+    if (name !== null && typeof version === 'number') name = { ...name, version: Math.max(name.version, version) };
   }
-  return null;
+  return name;
 }
 
 /**
