@@ -128,6 +128,8 @@ const TABLE: Readonly<Record<ErrorCode, Row>> = {
     retryAfterSeconds: 2,
   },
   'log.too-large': { status: 422, detail: 'The run is too large to be recorded' },
+  'backup.refused': { status: 409 },
+  'backup.failed': { status: 503, retryAfterSeconds: 10 },
   'log.write-failed': FAULT,
   'log.conflict': FAULT,
   'log.dropped': FAULT,

@@ -102,6 +102,7 @@ function withRecordErrors(log: EventLog): EventLog {
     head: () => log.head(),
     hasGaps: () => log.hasGaps(),
     ping: () => log.ping(),
+    ...(log.backup && { backup: log.backup.bind(log) }),
     close: () => log.close(),
   };
 }

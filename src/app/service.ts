@@ -5,6 +5,8 @@ import type { Server } from 'node:http';
 import { createServer } from 'node:http';
 import type { Config } from '../config.js';
 import { aboutLog, priceList } from './about.js';
+import type { Backups } from './backups.js';
+import { backupsOf } from './backups.js';
 import { boundConnections } from './connection-bound.js';
 import type { Context } from './context.js';
 import { createContext } from './context.js';
@@ -83,7 +85,8 @@ export async function startService(config: Config, deps: ServiceDeps): Promise<S
   const context = await stopOnError({ stop: async () => closeServer(server) }, () => opening);
   const traces = exportTraces(context, config.traces, deps);
   const webhooks = startWebhooks(context, config, deps);
-  const parts = { server, context, traces, webhooks };
+  const backups = backupsOf(context.log, deps);
+  const parts = { server, context, traces, webhooks, backups };
   const started = { stop: () => stopService({ ...parts, channels: null }) };
   const checking = checkedRuns(context);
   await stopOnError(started, () => settledWithin(checking, { system, maxMs: MAX_START_MS }));
@@ -175,10 +178,12 @@ interface Served {
   readonly deps: ServiceDeps;
   readonly traces: TraceExporter | null;
   readonly webhooks: Webhooks;
+  readonly backups: Backups;
 }
 
 /** Lets the context serve a server's requests and upgrades. */
-function serveContext(server: Server, { context, edge, config, deps, traces, webhooks }: Served): ChannelServer {
+function serveContext(server: Server, served: Served): ChannelServer {
+  const { context, edge, config, deps, traces, webhooks, backups } = served;
   const { queries, feed, views, tokens, registry, audits, model, readiness } = context;
   const { blueprints, blueprintList, documents, documentList, logFeed, inbox } = context;
   const rules = { ...edge, ...accessRules(context, config, deps.system) };
@@ -211,6 +216,7 @@ function serveContext(server: Server, { context, edge, config, deps, traces, web
     providers: () => model.providers().map(providerRecord),
     logInfo: () => aboutLog(context.log, config.eventStore === null ? deps.dataDir.logFile : null),
     prices: () => priceList(context.prices),
+    backups,
     nodeDefaults: { timeoutMs: config.modelTimeoutMs, maxAttempts: config.modelMaxAttempts },
     ...{ canonical, offlineModel: OFFLINE_MODEL },
     appendDeadlineMs: APPEND_DEADLINE_MS,
@@ -259,10 +265,10 @@ async function stopOnError<T>(started: Pick<Context, 'stop'>, part: () => Promis
 }
 
 /** Accepts no new work, ends the channels, lets appends finish, releases the runs. */
-async function stopService({ server, channels, context, traces, webhooks }: StopParts): Promise<void> {
+async function stopService({ server, channels, context, traces, webhooks, backups }: StopParts): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-  const appending = Promise.all([traces?.stop(), webhooks.stop()]);
-  await Promise.all([channels?.stop(), appending.then(() => context.stop())]);
+  const usingLog = Promise.all([traces?.stop(), webhooks.stop(), backups.stop()]);
+  await Promise.all([channels?.stop(), usingLog.then(() => context.stop())]);
   server.closeAllConnections();
   if (channels !== null) await closed;
 }
@@ -276,6 +282,7 @@ interface StopParts {
   readonly context: Context;
   readonly traces: TraceExporter | null;
   readonly webhooks: Webhooks;
+  readonly backups: Backups;
 }
 
 function closeServer(server: Server): void {

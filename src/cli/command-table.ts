@@ -129,6 +129,10 @@ export const COMMANDS: readonly CommandRow[] = [
     onSecondSignal: EXIT.failed,
   },
   {
+    ...{ name: 'backup', words: '--to DIR [--url URL]', does: 'copies the log into a new folder', ...RECORD },
+    load: async () => (await import('./commands/backup.js')).backup,
+  },
+  {
     ...{ name: 'check', words: '[--accept-loss]', does: 'checks the log in DATA_DIR', ...FOLDER },
     load: async () => (await import('./commands/check.js')).check,
   },
@@ -147,5 +151,6 @@ export const USAGE = `Usage: council COMMAND [words]
        council --help | --version
 
 ${LINES.join('')}
-council COMMAND --help shows the options of a command. migrate, check and salvage need the service to be stopped.
+council COMMAND --help shows the options of a command. migrate, check, salvage and a backup without --url
+need the service to be stopped.
 `;

@@ -1,5 +1,13 @@
 /** The client of a council run service, for Node and browsers. */
-import type { About, Health, Overview, PriceList, ProviderList, Readiness } from '../generated/schemas.js';
+import type {
+  About,
+  BackupRecord,
+  Health,
+  Overview,
+  PriceList,
+  ProviderList,
+  Readiness,
+} from '../generated/schemas.js';
 import { Keys, Session } from './access.js';
 import { Approvals } from './approvals.js';
 import { Blueprints } from './blueprints.js';
@@ -95,6 +103,21 @@ export class CouncilClient {
   /** The version, the log and the default model of this instance. */
   about({ signal }: CallOptions = {}): Promise<About> {
     return this.#api.json({ path: pathOf('about'), signal });
+  }
+
+  /**
+   * Starts a backup of the log into a new folder on the machine of the service; poll `backup` for its end. Needs a key with
+   * the scope `admin`. The request is sent once: if it throws an UnreachableError, the backup may run.
+   *
+   * @throws {ConflictError} the folder cannot be used, or another backup runs
+   */
+  startBackup({ to, signal }: CallOptions & { readonly to: string }): Promise<BackupRecord> {
+    return this.#api.json({ method: 'POST', path: pathOf('backup'), body: { to }, signal });
+  }
+
+  /** The backup that runs, or the last one since the start of the instance. @throws {NotFoundError} there was none */
+  backup({ signal }: CallOptions = {}): Promise<BackupRecord> {
+    return this.#api.json({ path: pathOf('backup'), signal });
   }
 
   /** The prices that the service charges for calls to models. */

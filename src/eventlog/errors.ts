@@ -103,3 +103,19 @@ export class DataDirHeld extends CouncilError<{ path: string; holder: string }> 
     super(`Cannot use the data directory "${data.path}": ${data.holder} holds it`, data);
   }
 }
+
+/** A backup of the log was refused before it began: nothing was written. */
+export class BackupRefused extends CouncilError<{ to: string; reason: string }> {
+  readonly code = 'backup.refused';
+  constructor(data: { to: string; reason: string }) {
+    super(`Cannot back up the event log to "${data.to}": ${data.reason}`, data);
+  }
+}
+
+/** A backup of the log has failed: there is no copy. */
+export class BackupFailed extends CouncilError<{ to: string; reason: string }> {
+  readonly code = 'backup.failed';
+  constructor(data: { to: string; reason: string }, options?: ErrorOptions) {
+    super(`The backup of the event log to "${data.to}" has failed: ${data.reason}`, data, options);
+  }
+}

@@ -82,6 +82,25 @@ export function reachedPosition(followed: Followed): Position | null {
   return followed.kind === 'event' ? followed.event.position : followed.position;
 }
 
+export interface BackupOptions {
+  /** Ends the backup with the signal's reason. */
+  readonly signal: AbortSignal;
+  /** Called first when the target has been accepted, with 0 events, then after each slice. */
+  readonly onProgress: (progress: BackupProgress) => void;
+}
+
+export interface BackupProgress {
+  readonly state: 'copying' | 'verifying';
+  /** Events that are copied, then verified, of those in the log. */
+  readonly events: number;
+  readonly of: number;
+}
+
+export interface BackedUp {
+  /** Events of the copy. */
+  readonly events: number;
+}
+
 export interface EventLog {
   /**
    * Appends all events or none, after the expected revision. Resolves once they are durable. The same ids at the same
@@ -122,6 +141,18 @@ export interface EventLog {
 
   /** A real round trip to the storage. */
   ping(): Promise<void>;
+
+  /**
+   * Copies the log, with every append acknowledged so far, as `log.sqlite` into a new folder, which the service then accepts
+   * as its DATA_DIR. The copy is verified before the folder gets its name; a backup that fails leaves nothing. Appends go on,
+   * and wait at most for the read of one slice (rows.ts). Only the embedded log has this: a server has a backup of its own.
+   *
+   * @param to the folder to create: an absolute path outside of DATA_DIR, in an existing folder
+   * @throws {BackupRefused} the folder cannot be used, or its disk has too little room
+   * @throws {BackupFailed} the copy cannot be written or differs
+   * @throws {LogCorrupt | LogUnavailable} the log cannot be read
+   */
+  readonly backup?: (to: string, options: BackupOptions) => Promise<BackedUp>;
 
   /** Lets pending appends finish, then refuses further calls. May be called twice. */
   close(): Promise<void>;

@@ -14,6 +14,7 @@ import { authenticate, bearerIn } from '../api/access/authentication.js';
 import type { Grant } from '../keys/caller.js';
 import type { Answer } from './answer.js';
 import { inTurn, sendAnswer, whenClosed } from './answer.js';
+import { backupRoutes } from './routes/backup.js';
 import { keyRoutes } from './routes/keys.js';
 import { sessionRoutes } from './routes/sessions.js';
 import { ConsoleFiles, isForConsole } from './console.js';
@@ -66,7 +67,7 @@ export function httpApp(deps: HttpDeps): RequestListener {
     ...councilRoutes(http),
     ...diagramRoutes(http),
   ];
-  const keys = [...keyRoutes(http), ...sessionRoutes(http)];
+  const keys = [...keyRoutes(http), ...sessionRoutes(http), ...backupRoutes(http)];
   const routes = [...served, ...keys, ...http.doors.flatMap((door) => door(http)), asyncApiRoute(http)];
   const router = routerOf([...routes, openApiRoute(routes, http)], http);
   const app = new Koa();

@@ -13,6 +13,7 @@ import { BlueprintUnknown } from '../blueprint/errors.js';
 import { RunUnknown } from '../run/errors.js';
 import type {
   AboutLog,
+  BackupRecord,
   DeliberationRecord,
   DraftSource,
   Genealogy,
@@ -127,6 +128,12 @@ export interface HttpDeps extends SourceRules, AuthenticationRules {
   readonly logInfo: () => Promise<AboutLog>;
   /** The prices of models. */
   readonly prices: () => PriceList;
+  /** Backups of the log, one at a time (app/backups.ts). */
+  readonly backups: {
+    /** Resolves once the folder is accepted. @throws {BackupRefused} */
+    start(to: string): Promise<BackupRecord>;
+    last(): BackupRecord | null;
+  };
   readonly limits: Limits;
   /** Counts the open event streams. */
   readonly streams: OpenCount;
@@ -194,6 +201,7 @@ export const TAGS = {
   documents: 'PDF files that agents can search.',
   keys: 'API keys, sessions for browsers, and tickets for sockets and event streams.',
   webhooks: 'Addresses to which the service sends the events of runs.',
+  backup: 'Copies of the log.',
   health: 'Liveness, readiness and metrics.',
   openai: "Councils as models of OpenAI's API.",
   mcp: 'The service as tools of assistants and editors, by the Model Context Protocol.',

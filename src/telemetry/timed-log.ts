@@ -22,6 +22,7 @@ export function timedLog(
     head: () => log.head(),
     hasGaps: () => log.hasGaps(),
     ping: () => log.ping(),
+    ...(log.backup && { backup: log.backup.bind(log) }),
     close: () => log.close(),
   };
 }

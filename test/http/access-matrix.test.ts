@@ -28,6 +28,7 @@ const RULES: readonly (readonly [RegExp, readonly Scope[] | null])[] = [
   [/^(POST|DELETE) \/api\/keys/, ['admin']],
   [/^GET \/metrics$/, ['read']],
   [/^(GET|POST|DELETE) \/api\/webhooks/, ['admin']],
+  [/^(GET|POST) \/api\/backup$/, ['admin']],
   [/^GET \/api\/(runs|councils|documents|approvals|feed|providers|examples)/, ['read']],
   [/^GET \/api\/(overview|estimate|about|prices)$/, ['read']],
   [/^POST \/api\/councils\/(run|try|\{blueprint_id\}\/run)$/, ['run']],

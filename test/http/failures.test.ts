@@ -93,6 +93,7 @@ describe('A request that cannot be served', () => {
       providers: () => [],
       logInfo: always,
       prices: () => [],
+      backups: { start: always, last: () => null },
       system,
       nodeDefaults: { timeoutMs: 1000, maxAttempts: 1 },
       canonical,

@@ -93,6 +93,8 @@ async function readRun(client: Client, run_id: string): Promise<void> {
   await client.GET('/api/runs/{run_id}/deliberation', { params });
   await client.GET('/api/about');
   await client.GET('/api/prices');
+  await client.POST('/api/backup', { body: { to: '/' } });
+  await client.GET('/api/backup');
   await client.GET('/api/estimate', { params: { query: { blueprint_id: 'x' } } });
   await client.GET('/api/runs/counts', { params: { query: { trial: '0' } } });
   await client.GET('/api/runs/export', { params: { query: { format: 'ndjson', ids: 'x' } }, parseAs: 'text' });

@@ -126,6 +126,7 @@ describe('A client of the rich stream that does not read', () => {
         providers: never,
         logInfo: never,
         prices: never,
+        backups: { start: never, last: never },
         system,
         nodeDefaults: { timeoutMs: 1000, maxAttempts: 1 },
         canonical,

@@ -11,6 +11,7 @@ export function changedLog(log: EventLog, changes: Partial<EventLog>): EventLog 
     head: () => log.head(),
     hasGaps: () => log.hasGaps(),
     ping: () => log.ping(),
+    ...(log.backup && { backup: log.backup.bind(log) }),
     close: () => log.close(),
     ...changes,
   };

@@ -12,6 +12,8 @@ import {
 import type {
   AllRange,
   Appended,
+  BackedUp,
+  BackupOptions,
   EventLog,
   ExpectedRevision,
   Followed,
@@ -25,6 +27,8 @@ import { LogUnreadable, categoryOf, checkAppend } from '../port.js';
 import type { CheckedAppend } from './append-queue.js';
 import { AppendQueue } from './append-queue.js';
 import { LastEvents } from './last-events.js';
+import type { BackupSource } from './backup.js';
+import { backUp } from './backup.js';
 import { LiveFeed } from './live-feed.js';
 import type { AppendOutcome, FaultCode, LogReady, Page, PageQuery, ServedLog } from './messages.js';
 import { ordinalOf, positionOf } from './messages.js';
@@ -55,7 +59,9 @@ export interface EmbeddedLogOptions {
  * @throws {DataDirHeld} another process has it open
  * @throws {LogUnreadable} the file is missing though it must exist, cannot be opened or holds something else
  */
-export async function openEmbeddedLog(options: EmbeddedLogOptions): Promise<EventLog> {
+export async function openEmbeddedLog(
+  options: EmbeddedLogOptions,
+): Promise<EventLog & Required<Pick<EventLog, 'backup'>>> {
   const { file, viewsOf = null } = options;
   if (viewsOf !== null && !existsSync(file)) {
     const reason = `it is missing, but "${viewsOf}" was folded from one: restore it, or delete that folder to start over`;
@@ -172,6 +178,15 @@ class EmbeddedLog implements EventLog {
     if (this.#corrupt !== null) throw this.#corrupt;
   }
 
+  async backup(to: string, options: BackupOptions): Promise<BackedUp> {
+    const source: BackupSource = {
+      file: this.#options.file,
+      extent: () => this.#readOpen(() => this.#thread.call('extent')),
+      rows: (slice) => this.#readOpen(() => this.#thread.call('rows', slice)),
+    };
+    return await backUp(source, to, options);
+  }
+
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
@@ -202,9 +217,13 @@ class EmbeddedLog implements EventLog {
     return outcomes;
   }
 
-  async #page(query: PageQuery): Promise<Page> {
+  #page(query: PageQuery): Promise<Page> {
+    return this.#readOpen(() => this.#thread.call('page', query));
+  }
+
+  async #readOpen<T>(call: () => Promise<T>): Promise<T> {
     this.#checkOpen();
-    return this.#read(() => this.#thread.call('page', query));
+    return await this.#read(call);
   }
 
   async #checkFile(): Promise<void> {

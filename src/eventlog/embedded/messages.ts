@@ -48,6 +48,31 @@ export interface Page {
   readonly end: number | null;
 }
 
+/** What a log holds at a moment: a copy has every event up to `position`. */
+export interface LogExtent {
+  readonly identity: string;
+  /** Position of the newest event, 0 for none. */
+  readonly position: number;
+  /** Key of the newest stream, 0 for none. */
+  readonly lastStream: number;
+  /** Size of the file with its journal merged, in bytes. */
+  readonly bytes: number;
+  /** Whether events are missing in the middle of it. */
+  readonly hasGaps: boolean;
+}
+
+/** A row of a table as it is stored, its key first. */
+export type StoredRow = readonly (string | number)[];
+
+/** A range of a table, by its key. */
+export interface RowSlice {
+  readonly table: 'streams' | 'events';
+  /** Exclusive; 0 is before the first. */
+  readonly after: number;
+  /** Inclusive. */
+  readonly until: number;
+}
+
 /** The thread's first message: that the file is open, or why it is not. */
 export type LogReady =
   | { readonly identity: string; readonly head: number; readonly hasGaps: boolean }
@@ -65,10 +90,39 @@ export interface ServedLog {
     readonly isFull: boolean;
   };
   page(query: PageQuery): Page;
+  /** What the log holds now. */
+  extent(): LogExtent;
+  /** The first rows of a slice, none if it is empty. */
+  rows(slice: RowSlice): readonly StoredRow[];
   /** Fails with `full` while the disk has no room for every append. */
   ping(): void;
   /** Fails if the file was removed or replaced. */
   checkFile(): void;
+  close(): void;
+}
+
+/** What the thread of a backup (backup-worker.ts) is started with. */
+export interface BackupTask {
+  /** The folder to create. */
+  readonly to: string;
+  /** The folder of the log. */
+  readonly dataDir: string;
+  readonly extent: LogExtent;
+}
+
+/** Its first message: why the folder cannot be used, or null if it can. */
+export interface BackupReady {
+  readonly refused: string | null;
+}
+
+/** What it serves: `insert` until all rows are copied, `verify` until null, then `name`. */
+export interface ServedBackup {
+  insert(table: RowSlice['table'], rows: readonly StoredRow[]): void;
+  /** Verifies the next rows; returns the position that it has reached, or null if the whole copy is verified. */
+  verify(): number | null;
+  /** Gives the copy its final name. */
+  name(): void;
+  /** Removes a copy without a name. */
   close(): void;
 }
 

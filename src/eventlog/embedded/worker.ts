@@ -12,6 +12,7 @@ import { endOf, openLogFile } from './file.js';
 import { HeadFile } from './head-file.js';
 import type { FaultCode, LogReady, ServedLog } from './messages.js';
 import { pageReader } from './pages.js';
+import { extentOf, rowsOf } from './rows.js';
 import { EmbeddedStore } from './store.js';
 
 if (parentPort !== null) serve(parentPort, String(workerData));
@@ -83,7 +84,7 @@ function isInPlace(file: string, stats: Stats): boolean {
 }
 
 function served(opened: Opened): ServedLog {
-  const { database, store, headFile } = opened;
+  const { database, store, headFile, hasGaps } = opened;
   const read = pageReader(database);
   let broken: LogFault | null = null;
 
@@ -108,14 +109,12 @@ function served(opened: Opened): ServedLog {
   }
 
   /** Runs after the answer, because a checkpoint takes long. The next call reports a failure. */
-  function checkpointSoon(): void {
-    queueMicrotask(() => {
-      try {
-        written(() => store.checkpointWhenDue());
-      } catch {
-        // `written` has stored the error in `broken`.
-      }
-    });
+  function checkpoint(): void {
+    try {
+      written(() => store.checkpointWhenDue());
+    } catch {
+      // `written` has stored the error in `broken`.
+    }
   }
 
   return {
@@ -124,10 +123,12 @@ function served(opened: Opened): ServedLog {
         const outcomes = store.append(batch);
         assertInPlace(opened);
         headFile.write(store.head);
-        checkpointSoon();
+        queueMicrotask(checkpoint);
         return { outcomes, isFull: store.isFull };
       }),
     page: (query) => attempted(() => read(query)),
+    extent: () => attempted(() => extentOf(database, hasGaps)),
+    rows: (slice) => attempted(() => rowsOf(database, slice)),
     ping() {
       written(() => assertInPlace(opened));
       attempted(() => store.ping());
