@@ -21,7 +21,7 @@ import type { RunFact } from '../run/events.js';
 import { runIdOf } from '../run/events.js';
 import type { UnfinishedRun } from '../run/state.js';
 import { settledWithin } from '../system/async/deadline.js';
-import { UnsentBytes } from '../system/async/unsent-bytes.js';
+import { SharedBytes } from '../system/async/shared-bytes.js';
 import { refuseExpectation, refuseUnreadable } from '../http/app.js';
 import { canonical } from '../eventsourcing/canonical-json.js';
 import type { AccessReason } from '../api/access/access-refused.js';
@@ -136,7 +136,7 @@ function edgeOf(config: Config, { system, logger }: ServiceDeps, address: string
     ...{ system, isLoopback: isLoopbackAddress(address) },
     ...{ isOwnHost: ownHosts({ ...config, address }), corsOrigins: config.corsOrigins },
     basePath: config.basePath,
-    ...{ limits: limitsOf(config.limits, system), unsent: new UnsentBytes(), streams: new OpenCount() },
+    ...{ limits: limitsOf(config.limits, system), unsent: new SharedBytes(), streams: new OpenCount() },
     problemForms: PROBLEM_FORMS,
     onFault: (requestId: string | null, err: unknown): void =>
       logger.error({ ...(requestId === null ? { edge: 'ws' } : { requestId }), err }, 'request: fault'),

@@ -6,7 +6,7 @@ import type { Context } from 'koa';
 import type { Authenticator } from '../keys/authenticator.js';
 import type { Grant } from '../keys/caller.js';
 import type { System } from '../system/system.js';
-import type { UnsentBytes } from '../system/async/unsent-bytes.js';
+import type { SharedBytes } from '../system/async/shared-bytes.js';
 
 /** An answer; its body is null if it has none. */
 export interface Answer {
@@ -26,7 +26,7 @@ const MAX_DRAIN_MS = 30_000;
 
 export interface SendingDeps {
   readonly system: Pick<System, 'after'>;
-  readonly unsent: Pick<UnsentBytes, 'update' | 'forget'>;
+  readonly unsent: Pick<SharedBytes, 'update' | 'forget'>;
 }
 
 /** Sends an answer. Its unsent bytes count against the limit of all connections. */
@@ -58,7 +58,7 @@ export function sendAnswer(
 /** Counts the unsent rest of an answer when all of it is in the response's buffer. */
 function countUnsent(response: ServerResponse, unsent: SendingDeps['unsent']): void {
   if (response.writableLength === 0) return;
-  const reader = { unsentBytes: () => response.writableLength, cutOff: () => response.destroy() };
+  const reader = { bytes: () => response.writableLength, cutOff: () => response.destroy() };
   response.once('close', () => unsent.forget(reader));
   unsent.update(reader);
 }

@@ -85,7 +85,7 @@ export class EventSink {
   readonly #http: EventStreamOptions['http'];
   readonly #response: ServerResponse;
   readonly #gone = new AbortController();
-  readonly #reader = { unsentBytes: () => this.#unsentBytes, cutOff: () => this.#response.destroy() };
+  readonly #reader = { bytes: () => this.#unsentBytes, cutOff: () => this.#response.destroy() };
   #hasBegun = false;
   #resolveBegun = (): void => undefined;
   #rejectBegun = (_: unknown): void => undefined;

@@ -2,7 +2,7 @@
 import { present } from '../system/element.js';
 import type { RouterContext } from '@koa/router';
 import type { System } from '../system/system.js';
-import type { UnsentBytes } from '../system/async/unsent-bytes.js';
+import type { SharedBytes } from '../system/async/shared-bytes.js';
 import type { AttemptPlace, PromptFound } from '../audit/prompt.js';
 import type { CitedPage } from '../audit/sources.js';
 import type { RunVerification } from '../audit/verify.js';
@@ -142,7 +142,7 @@ export interface HttpDeps extends SourceRules, AuthenticationRules {
   /** The forms of errors under the paths of doors. */
   readonly problemForms: readonly ProblemForm[];
   /** The bound on unsent bytes of all connections. */
-  readonly unsent: Pick<UnsentBytes, 'update' | 'forget'>;
+  readonly unsent: Pick<SharedBytes, 'update' | 'forget'>;
   readonly system: System;
   readonly nodeDefaults: NodeDefaults;
   /** Name of the offline model, whatever the default provider is. */

@@ -7,7 +7,7 @@ import type { WebSocket } from 'ws';
 import type { ChannelMessage, RichMessage } from '../generated/schemas.js';
 import type { System } from '../system/system.js';
 import { WeakValues } from './weak-values.js';
-import type { Reader, UnsentBytes } from '../system/async/unsent-bytes.js';
+import type { Holder, SharedBytes } from '../system/async/shared-bytes.js';
 import { CLOSE_TOO_SLOW } from './messages.js';
 
 /** Unsent bytes at which the service disconnects a slow reader, which can reconnect and lose nothing. */
@@ -25,7 +25,7 @@ export interface Peer {
 
 export interface SendQueueOptions {
   readonly system: Pick<System, 'after'>;
-  readonly unsent: Pick<UnsentBytes, 'update' | 'forget'>;
+  readonly unsent: Pick<SharedBytes, 'update' | 'forget'>;
 }
 
 /** The send queue that all sockets of the service share. */
@@ -36,7 +36,7 @@ export class SendQueue {
   /** Frames of events: clients that read the same history at different times share what they have not taken. */
   readonly #eventFrames = new WeakValues<Buffer>();
   /** Readers of the sockets that ever had unsent bytes. */
-  readonly #readers = new WeakMap<WebSocket, Reader>();
+  readonly #readers = new WeakMap<WebSocket, Holder>();
 
   constructor({ system, unsent }: SendQueueOptions) {
     this.#system = system;
@@ -76,10 +76,10 @@ export class SendQueue {
     return frame;
   }
 
-  #readerOf(socket: WebSocket): Reader {
+  #readerOf(socket: WebSocket): Holder {
     const known = this.#readers.get(socket);
     if (known !== undefined) return known;
-    const reader = { unsentBytes: () => socket.bufferedAmount, cutOff: () => this.#cutOff(socket) };
+    const reader = { bytes: () => socket.bufferedAmount, cutOff: () => this.#cutOff(socket) };
     this.#readers.set(socket, reader);
     socket.once('close', () => this.#unsent.forget(reader));
     return reader;

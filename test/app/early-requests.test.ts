@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { connect } from 'node:net';
 import { queueEarlyRequests } from '../../src/app/early-requests.js';
 import { nodeSystem } from '../../src/system/system.js';
-import { UnsentBytes } from '../../src/system/async/unsent-bytes.js';
+import { SharedBytes } from '../../src/system/async/shared-bytes.js';
 import { untilTrue } from '../support/until-true.js';
 
 const SENT = 3_000;
@@ -18,7 +18,7 @@ describe('A server before its context is created', () => {
     const earlyRequests = queueEarlyRequests(server, {
       ...{
         system: nodeSystem(),
-        unsent: new UnsentBytes(),
+        unsent: new SharedBytes(),
         basePath: '',
         corsOrigins: [],
         problemForms: [],

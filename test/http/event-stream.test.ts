@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { EventSink } from '../../src/http/event-stream.js';
-import { UnsentBytes } from '../../src/system/async/unsent-bytes.js';
+import { SharedBytes } from '../../src/system/async/shared-bytes.js';
 import { encodeEvent, eventStream } from '../../src/http/event-stream.js';
 import { ANYONE } from '../../src/keys/caller.js';
 import { elementAt } from '../../src/system/element.js';
@@ -21,7 +21,7 @@ describe('An event stream', () => {
     const system = manualSystem();
     const open: EventSink[] = [];
     const http = {
-      ...{ system, unsent: new UnsentBytes(), onFault: () => expect.fail('Nothing fails'), withinDeadline },
+      ...{ system, unsent: new SharedBytes(), onFault: () => expect.fail('Nothing fails'), withinDeadline },
       ...{ streams: new OpenCount(), authenticator: { watch: () => () => undefined } },
     };
     const server = createServer((_, response) => {

@@ -1,5 +1,5 @@
 import { OpenCount } from '../../src/system/open-count.js';
-import { UnsentBytes } from '../../src/system/async/unsent-bytes.js';
+import { SharedBytes } from '../../src/system/async/shared-bytes.js';
 import { expect } from 'chai';
 import type { Server } from 'node:http';
 import { createServer } from 'node:http';
@@ -103,7 +103,7 @@ describe('A request that cannot be served', () => {
       corsOrigins: [],
       limits: NO_LIMITS,
       problemForms: [],
-      unsent: new UnsentBytes(),
+      unsent: new SharedBytes(),
       streams: new OpenCount(),
       doors: [],
       appendDeadlineMs: 10_000,

@@ -4,7 +4,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { connect } from 'node:net';
 import { expect } from 'chai';
 import { OpenCount } from '../../src/system/open-count.js';
-import { UnsentBytes } from '../../src/system/async/unsent-bytes.js';
+import { SharedBytes } from '../../src/system/async/shared-bytes.js';
 import { nodeSystem } from '../../src/system/system.js';
 import { httpApp } from '../../src/http/app.js';
 import { canonical } from '../../src/eventsourcing/canonical-json.js';
@@ -68,7 +68,7 @@ describe('A client of the rich stream that does not read', () => {
       corsOrigins: [],
       limits: NO_LIMITS,
       problemForms: [],
-      unsent: new UnsentBytes({ maxInAll: MAX_IN_ALL }),
+      unsent: new SharedBytes({ maxInAll: MAX_IN_ALL }),
       streams: new OpenCount(),
       doors: [],
       ...NO_KEYS,

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import { UnsentBytes } from '../../src/system/async/unsent-bytes.js';
+import { SharedBytes } from '../../src/system/async/shared-bytes.js';
 import { nodeSystem } from '../../src/system/system.js';
 import { queueEarlyRequests } from '../../src/app/early-requests.js';
 import { readConfig } from '../../src/config.js';
@@ -210,7 +210,7 @@ describe('Errors under /v1 of a service with keys and limits', () => {
   it('are 503 while the service has no log', async () => {
     const server = createServer();
     const early = queueEarlyRequests(server, {
-      ...{ system: nodeSystem(), unsent: new UnsentBytes(), basePath: '', corsOrigins: [], isOwnHost: () => true },
+      ...{ system: nodeSystem(), unsent: new SharedBytes(), basePath: '', corsOrigins: [], isOwnHost: () => true },
       problemForms: [OPENAI_PROBLEMS],
       onFault: () => expect.fail('Nothing fails'),
       onAccessRefused: () => expect.fail('Nothing is refused'),

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { createServer } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { WebSocket } from 'ws';
-import { UnsentBytes } from '../../src/system/async/unsent-bytes.js';
+import { SharedBytes } from '../../src/system/async/shared-bytes.js';
 import { elementAt } from '../../src/system/element.js';
 import { serveChannels } from '../../src/ws/upgrade.js';
 import { manualSystem } from '../support/manual-system.js';
@@ -22,7 +22,7 @@ describe('A socket with a dead client', () => {
     const channels = serveChannels(server, {
       views: { watch: () => Promise.resolve(true) },
       ...{ feed: { follow: never }, queries: { find: never }, tokens: { subscribe: never } },
-      ...{ system, unsent: new UnsentBytes(), limits: NO_LIMITS },
+      ...{ system, unsent: new SharedBytes(), limits: NO_LIMITS },
       ...{ isOwnHost: () => true, corsOrigins: [], problemForms: [], onFault: never },
       ...NO_KEYS,
     });

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { AddressInfo } from 'node:net';
 import { WebSocket, WebSocketServer } from 'ws';
 import { present } from '../../src/system/element.js';
-import { UnsentBytes } from '../../src/system/async/unsent-bytes.js';
+import { SharedBytes } from '../../src/system/async/shared-bytes.js';
 import type { Peer } from '../../src/ws/send-queue.js';
 import { SendQueue } from '../../src/ws/send-queue.js';
 import type { ManualSystem } from '../support/manual-system.js';
@@ -22,7 +22,7 @@ describe('Unsent bytes of sockets', () => {
 
   beforeEach(async () => {
     [peers, clients, system] = [[], [], manualSystem()];
-    sendQueue = new SendQueue({ system, unsent: new UnsentBytes({ maxInAll: MAX_BYTES }) });
+    sendQueue = new SendQueue({ system, unsent: new SharedBytes({ maxInAll: MAX_BYTES }) });
     server = new WebSocketServer({ port: 0, host: '127.0.0.1', perMessageDeflate: false });
     server.on('connection', (socket, { socket: connection }) => {
       peers.push({ socket: socket.on('error', () => undefined), connection });
@@ -101,7 +101,7 @@ describe('Unsent bytes of sockets', () => {
   });
 
   it('are at most 1 MiB for one socket', async () => {
-    sendQueue = new SendQueue({ system, unsent: new UnsentBytes() });
+    sendQueue = new SendQueue({ system, unsent: new SharedBytes() });
     const peer = await stalledWith(900_000);
     let sent = 0;
     while (sent < 10 && sendQueue.send(peer, [SHORT])) {

@@ -7,8 +7,8 @@ import { ANYONE } from '../../src/keys/caller.js';
 import { OpenCount } from '../../src/system/open-count.js';
 import { encodeEvent, eventStream } from '../../src/http/event-stream.js';
 import { elementAt } from '../../src/system/element.js';
-import type { Reader } from '../../src/system/async/unsent-bytes.js';
-import { UnsentBytes } from '../../src/system/async/unsent-bytes.js';
+import type { Holder } from '../../src/system/async/shared-bytes.js';
+import { SharedBytes } from '../../src/system/async/shared-bytes.js';
 import { SendQueue } from '../../src/ws/send-queue.js';
 import { openEventStream } from '../support/event-stream-client.js';
 import { manualSystem } from '../support/manual-system.js';
@@ -26,11 +26,11 @@ type Kind = 'stream' | 'socket';
 describe('Unsent bytes of event streams and sockets', () => {
   it('have one limit together, which cuts off the reader with the most unsent bytes', async () => {
     const system = manualSystem();
-    const bound = new UnsentBytes({ maxInAll: MAX_IN_ALL });
-    const known = new Set<Reader>();
-    const cut: { readonly reader: Reader; readonly kind: Kind }[] = [];
+    const bound = new SharedBytes({ maxInAll: MAX_IN_ALL });
+    const known = new Set<Holder>();
+    const cut: { readonly reader: Holder; readonly kind: Kind }[] = [];
     /** The limit, which also records the readers that it counts and cuts off. */
-    const boundOf = (kind: Kind): Pick<UnsentBytes, 'update' | 'forget'> => ({
+    const boundOf = (kind: Kind): Pick<SharedBytes, 'update' | 'forget'> => ({
       forget: (reader) => bound.forget(reader),
       update(reader) {
         const cutOff = reader.cutOff.bind(reader);
@@ -76,8 +76,7 @@ describe('Unsent bytes of event streams and sockets', () => {
       await untilTrue(() => sends.length > index);
     }
 
-    const unsent = (): readonly (readonly [Reader, number])[] =>
-      [...known].map((reader) => [reader, reader.unsentBytes()]);
+    const unsent = (): readonly (readonly [Holder, number])[] => [...known].map((reader) => [reader, reader.bytes()]);
     const isCut = (kind: Kind): boolean => cut.some((each) => each.kind === kind);
     for (let round = 0; round < MAX_ROUNDS && !(isCut('stream') && isCut('socket')); round += 1) {
       for (const [index, weight] of WEIGHTS.entries()) {
