@@ -143,10 +143,10 @@ function edgeOf(config: Config, { system, logger }: ServiceDeps, address: string
   };
 }
 
-function serverOf({ basePath }: Config, { maxFiles = null, system, logger }: ServiceDeps): Server {
+function serverOf({ basePath, trustedProxies }: Config, { maxFiles = null, system, logger }: ServiceDeps): Server {
   // The HTTP layer checks the Host and answers with a `detail`; Node would answer without one.
   const server = createServer({ requireHostHeader: false });
-  boundConnections(server, { maxFiles, system, logger });
+  boundConnections(server, { maxFiles, trustedProxies: addressList(trustedProxies), system, logger });
   removeBasePath(server, basePath);
   return server
     .on('clientError', refuseUnreadable(PROBLEM_FORMS, basePath))

@@ -44,11 +44,16 @@ const define = (): Mocha.Suite =>
       const [, , , , , , , , , , , , , user, system] = readFileSync(`/proc/${child.pid}/stat`, 'utf8').split(' ');
       return (Number(user) + Number(system)) * 10;
     };
-    const crowd = async (): Promise<void> => {
+    /** Opens connections in turn from some addresses, the first after that of the other clients of the test. */
+    const crowd = async (addresses: number): Promise<void> => {
       let closed = 0;
-      sockets = Array.from({ length: SOCKETS }, () => connect(Number(new URL(url()).port), '127.0.0.1'));
+      const before = told().length;
+      const port = Number(new URL(url()).port);
+      sockets = Array.from({ length: SOCKETS }, (_, index) =>
+        connect({ port, host: '127.0.0.1', localAddress: `127.0.0.${2 + (index % addresses)}` }),
+      );
       for (const each of sockets) each.on('error', () => undefined).on('close', () => (closed += 1));
-      await untilTrue(() => closed >= SOCKETS - MAX_FILES && told().length > 0);
+      await untilTrue(() => closed >= SOCKETS - MAX_FILES && told().length > before);
     };
     const leave = async (): Promise<void> => {
       for (const each of sockets) each.destroy();
@@ -71,7 +76,7 @@ const define = (): Mocha.Suite =>
           sent.on('error', reject).end(body);
         });
       expect(await held('GET', '/api/health')).to.equal(200);
-      await crowd();
+      await crowd(4);
 
       const [before, fromMs] = [cpuMs(), performance.now()];
       await untilTrue(() => performance.now() - fromMs > 1_000);
@@ -86,6 +91,17 @@ const define = (): Mocha.Suite =>
       await rest.until(await rest.start(), isOver);
       expect(told()).to.have.length(1);
       agent.destroy();
+    });
+
+    it('is shared, so that half-open connections of one address lock out no other', async () => {
+      const before = told().length;
+      await crowd(1);
+      expect((await fetch(`${url()}/api/health`)).status).to.equal(200);
+      const rest = restClient(url());
+      await rest.until(await rest.start(), isOver);
+      expect(told()).to.have.length(before + 1);
+      expect(told().at(-1)).to.include('an address has its share').and.include('127.0.0.2');
+      await leave();
       child.signal('SIGTERM');
       expect((await child.exit).code).to.equal(0);
     });
