@@ -16,6 +16,8 @@ import { openRecord } from './record.js';
 import { isEndedByStop } from './recovery.js';
 import { httpApp } from '../http/app.js';
 import { removeBasePath } from '../http/base-path.js';
+import type { CountingDeps } from '../http/counted-response.js';
+import { countedResponse } from '../http/counted-response.js';
 import type { EventConsumer } from '../projections/projector.js';
 import type { RunFact } from '../run/events.js';
 import { runIdOf } from '../run/events.js';
@@ -73,7 +75,7 @@ export async function startService(config: Config, deps: ServiceDeps): Promise<S
   const { system, onLogBroken = () => undefined } = deps;
   const address = await addressOf(config);
   const edge = edgeOf(config, deps, address);
-  const server = serverOf(config, deps);
+  const server = serverOf(config, deps, edge);
   const earlyRequests = queueEarlyRequests(server, edge);
   const url = await listen(server, config, address);
   const announce = announcementOf(url, config, deps);
@@ -143,9 +145,13 @@ function edgeOf(config: Config, { system, logger }: ServiceDeps, address: string
   };
 }
 
-function serverOf({ basePath, trustedProxies }: Config, { maxFiles = null, system, logger }: ServiceDeps): Server {
+function serverOf(
+  { basePath, trustedProxies }: Config,
+  { maxFiles = null, system, logger }: ServiceDeps,
+  edge: CountingDeps,
+): Server {
   // The HTTP layer checks the Host and answers with a `detail`; Node would answer without one.
-  const server = createServer({ requireHostHeader: false });
+  const server = createServer({ requireHostHeader: false, ServerResponse: countedResponse(edge) });
   boundConnections(server, { maxFiles, trustedProxies: addressList(trustedProxies), system, logger });
   removeBasePath(server, basePath);
   return server

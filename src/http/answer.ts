@@ -20,6 +20,10 @@ export interface Answer {
 
 /** Most unread bytes of a request that Node reads after the answer, so that the connection stays open. */
 const SMALL_REST_BYTES = 1024 * 1024;
+/** Text longer than this is sent as bytes: Node needs up to five times the memory for a long text that is not taken. */
+const MAX_TEXT_CHARS = 4 * 1024;
+/** Longer bodies are sent in pieces of this size, so that the service sees whether a slow client takes them. */
+const PIECE_BYTES = 64 * 1024;
 /** How much of an answered request the service reads and drops before it cuts the connection. */
 const MAX_DRAINED_BYTES = 128 * 1024 * 1024;
 const MAX_DRAIN_MS = 30_000;
@@ -29,13 +33,12 @@ export interface SendingDeps {
   readonly unsent: Pick<SharedBytes, 'update' | 'forget'>;
 }
 
-/** Sends an answer. Its unsent bytes count against the limit of all connections. */
+/** Sends an answer. Its unsent bytes, queued or written to the response, count against the limit of all clients. */
 export function sendAnswer(
   ctx: Context,
   { status, body, type = 'json', headers = {} }: Answer,
   { system, unsent }: SendingDeps,
 ): void {
-  ctx.res.once('prefinish', () => countUnsent(ctx.res, unsent));
   ctx.status = status;
   ctx.set(headers);
   if (body === null) {
@@ -45,22 +48,41 @@ export function sendAnswer(
     return;
   }
   ctx.type = headers['Content-Type'] ?? type;
-  const text = isWhole(body) || isChunked(body) ? body : JSON.stringify(body);
-  if (isStillSending(ctx.req)) {
+  const content = isWhole(body) || isChunked(body) ? body : JSON.stringify(body);
+  if (headers['Connection'] !== 'close' && isStillSending(ctx.req)) {
     ctx.set('Connection', 'close');
-    ctx.body = Readable.from(answerThenDrain(text, ctx.req, system));
+    ctx.body = bytesFrom(answerThenDrain(content, ctx.req, system));
   } else {
-    ctx.body = isWhole(text) || text instanceof Readable ? text : Readable.from(text);
+    ctx.body = sendable(content, ctx.res, unsent);
   }
-  if (isWhole(text)) ctx.length = Buffer.byteLength(text);
+  if (isWhole(content)) ctx.length = Buffer.byteLength(content);
 }
 
-/** Counts the unsent rest of an answer when all of it is in the response's buffer. */
-function countUnsent(response: ServerResponse, unsent: SendingDeps['unsent']): void {
-  if (response.writableLength === 0) return;
-  const reader = { bytes: () => response.writableLength, cutOff: () => response.destroy() };
-  response.once('close', () => unsent.forget(reader));
-  unsent.update(reader);
+type Content = string | Buffer | AsyncIterable<string | Buffer>;
+
+/** A body as Koa sends it: a short one at once, a long one in pieces, chunks as fast as the client takes them. */
+function sendable(
+  content: Content,
+  response: ServerResponse,
+  unsent: SendingDeps['unsent'],
+): string | Buffer | Readable {
+  if (content instanceof Readable) return content;
+  if (!isWhole(content)) return bytesFrom(content);
+  if (content.length <= MAX_TEXT_CHARS) return content;
+  const bytes = typeof content === 'string' ? Buffer.from(content) : content;
+  if (bytes.length <= PIECE_BYTES) return bytes;
+  const queue = new Readable({ read: () => undefined });
+  for (let from = 0; from < bytes.length; from += PIECE_BYTES) queue.push(bytes.subarray(from, from + PIECE_BYTES));
+  queue.push(null);
+  const holder = { bytes: () => queue.readableLength, cutOff: () => void response.destroy() };
+  if (!response.closed) unsent.update(holder);
+  whenClosed(response, () => unsent.forget(holder));
+  return queue;
+}
+
+/** A stream of bytes, which holds less memory than one of texts. */
+function bytesFrom(chunks: AsyncIterable<string | Buffer>): Readable {
+  return Readable.from(chunks, { objectMode: false });
 }
 
 function isWhole(body: object | string): body is string | Buffer {
@@ -82,7 +104,7 @@ function isStillSending(request: IncomingMessage): boolean {
  * would lose the answer.
  */
 async function* answerThenDrain(
-  text: string | Buffer | AsyncIterable<string | Buffer>,
+  text: Content,
   request: IncomingMessage,
   system: Pick<System, 'after'>,
 ): AsyncGenerator<string | Buffer> {

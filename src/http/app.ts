@@ -78,7 +78,7 @@ export function httpApp(deps: HttpDeps): RequestListener {
   app.use(async (ctx, next) => {
     if (!ctx.path.startsWith('/api/') && isForConsole(ctx)) {
       assertSource(ctx, http);
-      await files.answer(ctx);
+      sendAnswer(ctx, await files.answer(ctx), http);
     } else await next();
   });
   app.use(async (ctx, next) => {

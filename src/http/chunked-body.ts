@@ -4,8 +4,6 @@ import { isFault } from '../api/problems.js';
 import { whenClosed } from './answer.js';
 import type { HttpContext } from './route.js';
 
-/** How long a client may leave a chunk unread, in milliseconds: the chunk occupies memory and a permit. */
-const MAX_STALL_MS = 60_000;
 /** Number of characters read before the answer begins. An error while reading them still becomes a problem answer. */
 const READ_AHEAD_CHARS = 1024 * 1024;
 /** Characters of each further chunk. */
@@ -31,20 +29,13 @@ export async function readBody(
   return typeof body === 'string' ? body : chunkedBody(body, { http, response });
 }
 
-/** Sends texts to a client; disconnects it if it reads nothing for too long. */
+/** Sends chunks to a client, each when it has taken the one before. Breaks the answer off after an error. */
 export async function* chunkedBody<Chunk extends string | Buffer>(
   chunks: AsyncIterable<Chunk>,
   { http, response }: ChunkedBodyDeps,
 ): AsyncGenerator<Chunk> {
   try {
-    for await (const chunk of chunks) {
-      const cancel = http.system.after(MAX_STALL_MS, () => response.destroy());
-      try {
-        yield chunk;
-      } finally {
-        cancel();
-      }
-    }
+    yield* chunks;
   } catch (error) {
     // The answer has begun, so all that is left is to break it off.
     if (!response.destroyed && isFault(error)) http.onFault(http.system.uuid(), error);

@@ -11,6 +11,7 @@ import { gzip } from 'node:zlib';
 import type { Context } from 'koa';
 import { RequestRefused } from '../api/problems.js';
 import type { System } from '../system/system.js';
+import type { Answer } from './answer.js';
 import { isKnown } from './answer.js';
 
 const FOLDER = fileURLToPath(new URL('../../console/', import.meta.url));
@@ -43,7 +44,8 @@ const INDEX = 'index.html';
 const PAGE = /^(\/((runs|blueprints|documents)(\/[^/]+)?|inbox|compare|overview|models|settings)?)?\/?$/;
 
 interface StaticFile {
-  readonly body: string;
+  /** Bytes that all answers share. */
+  readonly body: Buffer;
   readonly zipped: Buffer;
   readonly type: string;
   readonly tag: string;
@@ -88,8 +90,8 @@ export class ConsoleFiles {
   }
 
   /** @throws {RequestRefused} 404, 405 */
-  async answer(ctx: Context): Promise<void> {
-    if (isForRoot(ctx)) return ctx.redirect('/console/');
+  async answer(ctx: Context): Promise<Answer> {
+    if (isForRoot(ctx)) return { status: 302, body: null, headers: { Location: '/console/' } };
     const files = await this.#all();
     const name = isForIcon(ctx) ? [...files.keys()].find((each) => each.endsWith('/icon.svg')) : fileAt(ctx.path);
     const file = files.get(name ?? '');
@@ -99,15 +101,13 @@ export class ConsoleFiles {
       if (page === undefined || !isPageRequest(ctx)) {
         throw new RequestRefused(`No such page or file: ${ctx.path}`, { status: 404 });
       }
-      return send(ctx, page, 404);
+      return fileAnswer(ctx, page, 404);
     }
     if (ctx.method !== 'GET' && ctx.method !== 'HEAD') {
       const headers = { Allow: 'GET, HEAD' };
       throw new RequestRefused(`Method ${ctx.method} is not allowed here; use GET`, { status: 405, headers });
     }
-    send(ctx, file);
-    // The path of the icon has no version.
-    if (isForIcon(ctx)) ctx.set('Cache-Control', 'public, max-age=86400');
+    return fileAnswer(ctx, file);
   }
 
   /** Reads and compresses the files once. */
@@ -133,12 +133,12 @@ export class ConsoleFiles {
     return new Map(
       await Promise.all(
         paths.map(async (path) => {
-          const text = await readFile(path, 'utf8');
-          const body = extname(path) === '.html' ? this.#withBasePath(text) : text;
+          const read = await readFile(path);
+          const body = extname(path) === '.html' ? Buffer.from(this.#withBasePath(read.toString())) : read;
           const zipped = await promisify(gzip)(body, { level: 9 });
           const type = MEDIA_TYPES[extname(path)] ?? 'application/octet-stream';
           const name = relative(this.#folder, path).split(sep).join('/');
-          return [name, { body, zipped, type, tag: this.#sha256(body) }] as const;
+          return [name, { body, zipped, type, tag: this.#sha256(body.toString()) }] as const;
         }),
       ),
     );
@@ -151,24 +151,23 @@ function fileAt(path: string): string {
   return PAGE.test(below) ? INDEX : below.slice(1);
 }
 
-function send(ctx: Context, { body, zipped, type, tag }: StaticFile, status = 200): void {
-  const isPage = type.startsWith('text/html');
-  ctx.set({
+function fileAnswer(ctx: Context, { body, zipped, type, tag }: StaticFile, status = 200): Answer {
+  const headers = {
     ETag: `"${tag}"`,
-    // The path of an asset contains its version.
-    'Cache-Control': isPage ? 'no-cache' : 'public, max-age=31536000, immutable',
+    'Cache-Control': cachingOf(ctx, type),
     'Content-Security-Policy': POLICY,
     'X-Frame-Options': 'DENY',
     'Referrer-Policy': 'no-referrer',
     Vary: 'Accept-Encoding',
-  });
-  ctx.type = type;
-  ctx.status = status;
-  if (status === 200 && isKnown(ctx, { ETag: `"${tag}"` })) {
-    ctx.status = 304;
-    return;
-  }
+  };
+  if (status === 200 && isKnown(ctx, headers)) return { status: 304, body: null, headers };
   const isZipped = ctx.acceptsEncodings('gzip', 'identity') === 'gzip';
-  if (isZipped) ctx.set('Content-Encoding', 'gzip');
-  ctx.body = isZipped ? zipped : body;
+  if (!isZipped) return { status, type, body, headers };
+  return { status, type, body: zipped, headers: { ...headers, 'Content-Encoding': 'gzip' } };
+}
+
+/** The path of an asset contains its version; those of the page and of the icon do not. */
+function cachingOf(ctx: Context, type: string): string {
+  if (isForIcon(ctx)) return 'public, max-age=86400';
+  return type.startsWith('text/html') ? 'no-cache' : 'public, max-age=31536000, immutable';
 }

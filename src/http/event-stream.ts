@@ -10,8 +10,6 @@ import type { HttpContext } from './route.js';
 const BEAT = Buffer.from(':\n\n');
 /** Time between beats in milliseconds. Beats keep proxies from closing a silent connection. */
 const BEAT_MS = 15_000;
-/** Beats after which the service disconnects a client that has read none of its queued bytes. */
-const MAX_STALLED_BEATS = 4;
 /**
  * Bytes queued before the socket at which the service disconnects a slow reader, which can resume. As for WebSockets.
  */
@@ -85,17 +83,15 @@ export class EventSink {
   readonly #http: EventStreamOptions['http'];
   readonly #response: ServerResponse;
   readonly #gone = new AbortController();
-  readonly #reader = { bytes: () => this.#unsentBytes, cutOff: () => this.#response.destroy() };
+  /** The response counts the bytes that have left the queue. */
+  readonly #holder = { bytes: () => this.#queuedBytes, cutOff: () => void this.#response.destroy() };
   #hasBegun = false;
   #resolveBegun = (): void => undefined;
   #rejectBegun = (_: unknown): void => undefined;
   #isEnded = false;
-  #putBytes = 0;
   readonly #onTaken: (() => void)[] = [];
   /** The cursor that the stream has reached without an event, or null if the client knows it. */
   #passedCursor: string | null = null;
-  #stalledBeats = 0;
-  #takenBefore = 0;
   #cancelBeat: () => void;
 
   constructor({ http, response, caller, opening = RETRY }: Omit<EventStreamOptions, 'deliver'>) {
@@ -118,7 +114,7 @@ export class EventSink {
       this.#gone.abort(CLIENT_GONE);
       this.end();
       this.#notifyTaken();
-      http.unsent.forget(this.#reader);
+      http.unsent.forget(this.#holder);
     });
   }
 
@@ -140,7 +136,7 @@ export class EventSink {
     if (this.#isEnded || this.#response.destroyed) return Promise.resolve();
     this.#put(event);
     if (this.#queuedBytes > MAX_QUEUED_BYTES) this.#response.destroy();
-    else this.#http.unsent.update(this.#reader);
+    else this.#http.unsent.update(this.#holder);
     if (this.#isTaken) return Promise.resolve();
     return new Promise((resolve) => this.#onTaken.push(resolve));
   }
@@ -179,23 +175,13 @@ export class EventSink {
     return this.body.readableLength;
   }
 
-  /** Bytes that have not left this process. */
-  get #unsentBytes(): number {
-    return this.#queuedBytes + this.#response.writableLength;
-  }
-
   #put(bytes: Buffer): void {
     if (this.#isEnded) return;
-    this.#putBytes += bytes.length;
     this.body.push(bytes);
   }
 
-  /** Keeps a silent connection open, and disconnects a client that reads nothing. */
+  /** Keeps a silent connection open. */
   #beat(): void {
-    const taken = this.#putBytes - this.#queuedBytes;
-    this.#stalledBeats = this.#queuedBytes > 0 && taken === this.#takenBefore ? this.#stalledBeats + 1 : 0;
-    this.#takenBefore = taken;
-    if (this.#stalledBeats >= MAX_STALLED_BEATS) return void this.#response.destroy();
     if (this.#queuedBytes === 0) {
       this.#put(this.#passedCursor === null ? BEAT : encodeCursor(this.#passedCursor));
       this.#passedCursor = null;

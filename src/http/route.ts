@@ -141,7 +141,7 @@ export interface HttpDeps extends SourceRules, AuthenticationRules {
   readonly doors: readonly Door[];
   /** The forms of errors under the paths of doors. */
   readonly problemForms: readonly ProblemForm[];
-  /** The bound on unsent bytes of all connections. */
+  /** The limit of the unsent bytes of all clients. */
   readonly unsent: Pick<SharedBytes, 'update' | 'forget'>;
   readonly system: System;
   readonly nodeDefaults: NodeDefaults;

@@ -12,14 +12,15 @@ import { scriptedModel } from '../support/scripted-model.js';
 const COUNCILS = '/api/councils/';
 /** More bytes than the buffers of a connection hold while its client reads nothing. */
 const MANY = 80;
-const STALL_MS = 60_000;
+/** The interval of the checks whether a client takes anything. */
+const CHECK_MS = 15_000;
 /** The time limit of waits: of a list for its turn, and of every request for the log. */
 const DEADLINE_MS = 10_000;
 
 describe('A list of large blueprints', () => {
   let service: RunningService;
   let rest: RestClient;
-  /** The last change of the timer that disconnects a client. */
+  /** Sets the timer of a check, four of which disconnect a client that takes nothing. */
   let onStallTimer: (callback: () => void) => () => void;
   /** Whether requests wait without a time limit, because the machine may be busy. */
   let isPatient: boolean;
@@ -28,7 +29,7 @@ describe('A list of large blueprints', () => {
   before(async () => {
     const real = nodeSystem();
     const after: typeof real.after = (ms, callback) => {
-      if (ms === STALL_MS) return onStallTimer(callback);
+      if (ms === CHECK_MS) return onStallTimer(callback);
       return ms === DEADLINE_MS && isPatient ? () => undefined : real.after(ms, callback);
     };
     isPatient = false;

@@ -7,6 +7,7 @@ import { OpenCount } from '../../src/system/open-count.js';
 import { SharedBytes } from '../../src/system/async/shared-bytes.js';
 import { nodeSystem } from '../../src/system/system.js';
 import { httpApp } from '../../src/http/app.js';
+import { countedResponse } from '../../src/http/counted-response.js';
 import { canonical } from '../../src/eventsourcing/canonical-json.js';
 import type { FollowOptions } from '../../src/projections/run-feed.js';
 import { summaryOf } from '../../src/projections/run-summary.js';
@@ -74,6 +75,7 @@ describe('A client of the rich stream that does not read', () => {
       ...NO_KEYS,
     };
     const server = createServer(
+      { ServerResponse: countedResponse({ system, ...source }) },
       httpApp({
         registry: {
           start: never,

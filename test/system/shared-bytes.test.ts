@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { WebSocket, WebSocketServer } from 'ws';
+import { countedResponse } from '../../src/http/counted-response.js';
 import type { EventSink } from '../../src/http/event-stream.js';
 import { ANYONE } from '../../src/keys/caller.js';
 import { OpenCount } from '../../src/system/open-count.js';
@@ -46,15 +47,15 @@ describe('Unsent bytes of event streams and sockets', () => {
     });
     const sends: ((text: string) => void)[] = [];
     const onFault = (_: string, error: unknown): never => expect.fail(String(error));
-    const server = createServer((_, response) => {
+    const counting = { system, unsent: boundOf('stream') };
+    const server = createServer({ ServerResponse: countedResponse(counting) }, (_, response) => {
       const deliver = (sink: EventSink): Promise<void> => {
         sink.begin();
         sends.push((text) => void sink.send(encodeEvent(null, 'Large', { text })));
         return new Promise((resolve) => sink.signal.addEventListener('abort', () => resolve()));
       };
       const http = {
-        system,
-        unsent: boundOf('stream'),
+        ...counting,
         ...{ onFault, streams: new OpenCount(), authenticator: { watch: () => () => undefined } },
         withinDeadline: <T>(work: Promise<T>): Promise<T> => work,
       };
