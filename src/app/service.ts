@@ -137,8 +137,8 @@ function edgeOf(config: Config, { system, logger }: ServiceDeps, address: string
     onAccessRefused: accessReport({ trustedProxies, system, logger, count: (reason) => countRefused(reason) }),
     ...{ system, isLoopback: isLoopbackAddress(address) },
     ...{ isOwnHost: ownHosts({ ...config, address }), corsOrigins: config.corsOrigins },
-    basePath: config.basePath,
-    ...{ limits: limitsOf(config.limits, system), unsent: new SharedBytes(), streams: new OpenCount() },
+    ...{ basePath: config.basePath, limits: limitsOf(config.limits, system), streams: new OpenCount() },
+    ...{ unsent: new SharedBytes(), receiving: new SharedBytes() },
     problemForms: PROBLEM_FORMS,
     onFault: (requestId: string | null, err: unknown): void =>
       logger.error({ ...(requestId === null ? { edge: 'ws' } : { requestId }), err }, 'request: fault'),

@@ -47,7 +47,7 @@ const DESCRIPTION =
   'server-sent events or at the WebSocket `/ws/council/{run_id}`, which `/api/asyncapi.json` describes. Every path works ' +
   'with and without a trailing slash, and HEAD wherever GET works. Every error body has a string `detail`, but for errors of the protocol at `/mcp`; 422 lists the ' +
   'broken rules in `errors`. In a JSON body null counts as absent, except for keys inside `modified_state`. Limits: 1 MiB ' +
-  'for a JSON body, 256 KiB for a blueprint, 50 MiB for an uploaded file.';
+  'for a JSON body, 256 KiB for a blueprint, 1 KiB for a sign-in, 50 MiB for an uploaded file.';
 
 function openApiDocument(routes: readonly Route[], { schemas, problemForms, basePath }: FormedSchemas): Json {
   const components = new Components(schemas, (propertyName, mapping) => ({ propertyName, mapping }));

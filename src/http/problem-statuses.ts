@@ -9,7 +9,7 @@ export function problemStatuses(route: Route): readonly number[] {
   if (route.isProbe !== true) statuses.add(429);
   if (hasUnknown) statuses.add(404);
   if (isKeyed) statuses.add(409);
-  if (body !== undefined) statuses.add(413).add(415);
+  if (body !== undefined) statuses.add(408).add(413).add(415).add(503);
   if (body !== undefined || query !== undefined || isKeyed) statuses.add(422);
   return [...statuses].sort((a, b) => a - b);
 }

@@ -143,6 +143,8 @@ export interface HttpDeps extends SourceRules, AuthenticationRules {
   readonly problemForms: readonly ProblemForm[];
   /** The limit of the unsent bytes of all clients. */
   readonly unsent: Pick<SharedBytes, 'update' | 'forget'>;
+  /** The limit of the bytes of all JSON bodies that are being received. */
+  readonly receiving: Pick<SharedBytes, 'update' | 'forget'>;
   readonly system: System;
   readonly nodeDefaults: NodeDefaults;
   /** Name of the offline model, whatever the default provider is. */

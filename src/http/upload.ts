@@ -22,6 +22,8 @@ const MAX_OTHER_BYTES = 64 * 1024;
  * which Node closes the connection. 50 MiB in that time need 1.8 Mbit/s.
  */
 const MAX_FORM_MS = 240_000;
+/** In each period of this length a byte of an unfinished form must arrive, in milliseconds. */
+const PROGRESS_MS = 30_000;
 /** Most characters of a file name. */
 const MAX_NAME = 255;
 
@@ -45,7 +47,7 @@ export interface UploadDeps {
 /**
  * Reads the form to its end and passes its file to `work`; deletes the file when the work has settled.
  *
- * @throws {RequestRefused} 503 if the file cannot be stored, 408 if the form takes too long, 413, 422 for a missing
+ * @throws {RequestRefused} 503 if the file cannot be stored, 408 if the form takes too long or stalls, 413, 422 for a missing
  * part   or an unreadable form, 400 for another file name or a form that is cut off
  */
 export async function withUpload<T>(
@@ -118,6 +120,12 @@ class FormReading {
     };
     const detail = `The form did not arrive within ${MAX_FORM_MS / 1_000} s`;
     const cancel = after(MAX_FORM_MS, () => refuse(new RequestRefused(detail, { status: 408 })));
+    const checkLater = (bytesBefore: number): (() => void) =>
+      after(PROGRESS_MS, () => {
+        if (this.#bytes === bytesBefore && !req.complete) refuse(stalled());
+        cancelCheck = checkLater(this.#bytes);
+      });
+    let cancelCheck = checkLater(0);
     // Formidable listens before data flows, because it awaits nothing that takes a turn of the event loop.
     const parsed = form.parse(req);
     req.on('data', guard);
@@ -132,6 +140,7 @@ class FormReading {
       throw this.#refusal(ctx, error);
     } finally {
       cancel();
+      cancelCheck();
       req.off('data', guard);
     }
   }
@@ -243,6 +252,12 @@ function cannotStore(cause: unknown): RequestRefused {
 /** The client has disconnected, which is not a fault to log. */
 function cutOff(): RequestRefused {
   return new RequestRefused('The form was cut off', { status: 400 });
+}
+
+/** The client sends nothing, so the service does not wait for the rest before it closes the connection. */
+function stalled(): RequestRefused {
+  const headers = { Connection: 'close' };
+  return new RequestRefused(`No part of the form arrived for ${PROGRESS_MS / 1_000} s`, { status: 408, headers });
 }
 
 function tooLarge(): RequestRefused {

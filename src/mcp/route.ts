@@ -20,7 +20,7 @@ type Serve = (message: unknown, call: ToolCall) => Promise<Response>;
 
 /** The door for assistants and editors. */
 export function mcpRoutes(http: HttpContext): readonly Route[] {
-  const body = bodyOf(http.schemas, 'mcp-request.json', { isRequired: true });
+  const body = bodyOf(http, 'mcp-request.json', { isRequired: true });
   let loading: Promise<Serve> | null = null;
   return [
     {

@@ -30,7 +30,7 @@ const COMPLETION = {
 
 export function chatRoute(following: FollowDeps, deps: TaskDeps): Route {
   const { http } = following;
-  const reader = bodyOf(http.schemas, 'chat-request.json', { isRequired: true });
+  const reader = bodyOf(http, 'chat-request.json', { isRequired: true });
   const start = modelStarts(http);
   return {
     method: 'POST',

@@ -43,7 +43,7 @@ const STREAMED = {
 
 function createRoute(following: FollowDeps): Route {
   const { http } = following;
-  const reader = bodyOf(http.schemas, 'response-request.json', { isRequired: true });
+  const reader = bodyOf(http, 'response-request.json', { isRequired: true });
   const start = modelStarts(http);
   return {
     method: 'POST',

@@ -62,7 +62,7 @@ function listRoute(http: HttpContext, { store }: WebhookDoorDeps): Route {
 }
 
 function registerRoute(http: HttpContext, { store, ...deps }: WebhookDoorDeps): Route {
-  const body = bodyOf(http.schemas, 'webhook-request.json', { isRequired: true });
+  const body = bodyOf(http, 'webhook-request.json', { isRequired: true });
   return {
     ...WEBHOOKS,
     method: 'POST',

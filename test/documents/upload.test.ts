@@ -347,6 +347,21 @@ describe('POST /api/councils/upload-pdf', () => {
       await hasty.stop();
     });
 
+    it('ends a form of which nothing arrives for 30 s with 408, and closes its connection', async () => {
+      const system = nodeSystem();
+      const after = (ms: number, call: () => void) => system.after(ms === 30_000 ? ms / 100 : ms, call);
+      const hasty = await startService({ system: { ...system, after } });
+      await open(1, hasty.url);
+      const [stalled = expect.fail()] = sockets;
+      stalled.write(formOf(partOf([fileHead('x.pdf'), PDF_TYPE], TREES)).subarray(0, 200));
+      const { status, body } = await readReply(stalled);
+      expect(status).to.equal(408);
+      expect(body).to.equal('{"detail":"No part of the form arrived for 30 s"}');
+      await untilTrue(() => readdirSync(join(hasty.dataDir, 'tmp')).length === 0);
+      expect(hasty.faults).to.deep.equal([]);
+      await hasty.stop();
+    });
+
     it('answers 503 with Retry-After after 10 s without a free place, but 415 and 413 at once', async () => {
       const { after: slowly, ...rests } = nodeSystem();
       const waits: number[] = [];
@@ -354,7 +369,8 @@ describe('POST /api/councils/upload-pdf', () => {
         ...rests,
         after(ms: number, callback: () => void) {
           waits.push(ms);
-          return slowly(ms / 100, callback);
+          // Slow uploads keep their places.
+          return slowly(ms === 10_000 ? ms / 100 : ms, callback);
         },
       };
       const hasty = await startService({ system });

@@ -104,6 +104,7 @@ describe('A request that cannot be served', () => {
       limits: NO_LIMITS,
       problemForms: [],
       unsent: new SharedBytes(),
+      receiving: new SharedBytes(),
       streams: new OpenCount(),
       doors: [],
       appendDeadlineMs: 10_000,

@@ -70,6 +70,7 @@ describe('A client of the rich stream that does not read', () => {
       limits: NO_LIMITS,
       problemForms: [],
       unsent: new SharedBytes({ maxInAll: MAX_IN_ALL }),
+      receiving: new SharedBytes(),
       streams: new OpenCount(),
       doors: [],
       ...NO_KEYS,

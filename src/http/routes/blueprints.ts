@@ -31,7 +31,7 @@ export function blueprintRoutes(http: HttpContext): readonly Route[] {
 }
 
 function validateRoute(http: HttpContext): Route {
-  const body = bodyOf(http.schemas, 'blueprint-create.json', { isRequired: true, lists: BODY_LIMITS });
+  const body = bodyOf(http, 'blueprint-create.json', { isRequired: true, ...BODY_LIMITS });
   return {
     method: 'POST',
     path: '/api/councils/validate',
@@ -54,7 +54,7 @@ function validateRoute(http: HttpContext): Route {
 }
 
 function createRoute(http: HttpContext): Route {
-  const body = bodyOf(http.schemas, 'blueprint-create.json', { isRequired: true, lists: BODY_LIMITS });
+  const body = bodyOf(http, 'blueprint-create.json', { isRequired: true, ...BODY_LIMITS });
   return {
     method: 'POST',
     path: '/api/councils/',
@@ -102,7 +102,7 @@ function getRoute(http: HttpContext): Route {
 }
 
 function putRoute(http: HttpContext): Route {
-  const body = bodyOf(http.schemas, 'blueprint-update.json', { isRequired: true, lists: BODY_LIMITS });
+  const body = bodyOf(http, 'blueprint-update.json', { isRequired: true, ...BODY_LIMITS });
   return {
     method: 'PUT',
     path: '/api/councils/{blueprint_id}',

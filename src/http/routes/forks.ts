@@ -44,7 +44,7 @@ const AT_BOUND = ['body', 'changes', 'max_node_executions'];
 
 /** POST /api/runs/{run_id}/fork. */
 export function forkRoutes(http: HttpContext): readonly Route[] {
-  const body = bodyOf(http.schemas, 'fork-request.json', { isRequired: true });
+  const body = bodyOf(http, 'fork-request.json', { isRequired: true });
   const query = queryOf(http.schemas, 'fork-query.json');
   const permits = permitsFor(PARENTS_AT_A_TIME);
   const route: Route = {

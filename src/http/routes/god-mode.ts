@@ -32,7 +32,7 @@ export function godModeRoutes(http: HttpContext): readonly Route[] {
 }
 
 function approveRoute(http: HttpContext): Route {
-  const body = bodyOf(http.schemas, 'approval-request.json', { isRequired: true });
+  const body = bodyOf(http, 'approval-request.json', { isRequired: true });
   return {
     method: 'POST',
     path: '/api/councils/run/{run_id}/approve',

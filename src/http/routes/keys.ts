@@ -44,7 +44,7 @@ function listRoute({ authenticator }: HttpContext): Route {
 }
 
 function addRoute(http: HttpContext): Route {
-  const body = bodyOf(http.schemas, 'key-request.json', { isRequired: true });
+  const body = bodyOf(http, 'key-request.json', { isRequired: true });
   const { authenticator, system, log } = http;
   return {
     method: 'POST',

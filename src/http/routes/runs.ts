@@ -62,7 +62,7 @@ interface StartRouteOptions<Body> extends Pick<
 }
 
 function runRequestBody(http: HttpContext): BodyReader<RunRequest> {
-  return bodyOf(http.schemas, 'run-request.json', { isRequired: true });
+  return bodyOf(http, 'run-request.json', { isRequired: true });
 }
 
 /** A route that starts a run; every kind of start has the same key and answer. */
@@ -124,7 +124,7 @@ async function neededBy(http: HttpContext, { id, pauseReason }: RunSummary): Pro
 }
 
 function cancelRoute(http: HttpContext): Route {
-  const body = bodyOf(http.schemas, 'cancel-request.json', { isRequired: false });
+  const body = bodyOf(http, 'cancel-request.json', { isRequired: false });
   return {
     method: 'POST',
     path: '/api/councils/run/{run_id}/cancel',
@@ -187,7 +187,7 @@ export async function buildBlueprintRequest(
 const TOPIC_BYTES = 10_000 * 12;
 
 function trialRoute(http: HttpContext): Route {
-  const lists = { ...BODY_LIMITS, maxBytes: BODY_LIMITS.maxBytes + TOPIC_BYTES };
+  const limits = { ...BODY_LIMITS, maxBytes: BODY_LIMITS.maxBytes + TOPIC_BYTES };
   return startRunRoute(http, {
     path: '/api/councils/try',
     isAlsoId: true,
@@ -196,7 +196,7 @@ function trialRoute(http: HttpContext): Route {
     summary: 'Starts a run of an unsaved council with the offline model',
     description:
       'No language model is called, whatever the nodes name. With faults in the council the run fails and names them.',
-    body: bodyOf(http.schemas, 'try-request.json', { isRequired: true, lists }),
+    body: bodyOf(http, 'try-request.json', { isRequired: true, ...limits }),
     buildRequest: (run, body) => buildTrialRequest(http, run, body),
   });
 }

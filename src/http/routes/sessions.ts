@@ -9,13 +9,16 @@ import type { Ticket } from '../../generated/schemas.js';
 import { bodyOf } from '../body.js';
 import type { HttpContext, Route } from '../route.js';
 
+/** Largest body of a sign-in in bytes. It is small because a sign-in needs no key. */
+const MAX_SIGN_IN_BYTES = 1024;
+
 /** The routes at /api/session, and POST /api/tickets. */
 export function sessionRoutes(http: HttpContext): readonly Route[] {
   return [signInRoute(http), whoRoute(), signOutRoute(http), ticketRoute(http)];
 }
 
 function signInRoute(http: HttpContext): Route {
-  const body = bodyOf(http.schemas, 'session-request.json', { isRequired: true });
+  const body = bodyOf(http, 'session-request.json', { isRequired: true, maxBytes: MAX_SIGN_IN_BYTES });
   const { authenticator } = http;
   return {
     method: 'POST',
