@@ -12,7 +12,7 @@ export function backupRoutes(http: HttpContext): readonly Route[] {
 const BACKUP = { path: '/api/backup', access: 'admin', tag: 'backup' } as const;
 
 function startRoute(http: HttpContext): Route {
-  const body = bodyOf(http.schemas, 'backup-request.json', { isRequired: true });
+  const body = bodyOf(http, 'backup-request.json', { isRequired: true });
   return {
     ...BACKUP,
     method: 'POST',
