@@ -20,7 +20,7 @@ const ADVICE: Readonly<Record<string, string>> = {
 
 /** What to do about broken rules, by their type. */
 const RULE_ADVICE: Readonly<Record<string, string>> = {
-  budget: 'This tool sets no budget: tell the person to do it in the console or with the REST call that get_run shows.',
+  budget: 'Ask the person for the new total, and call decide with action approve and budget.',
 };
 
 /** The text of an error for the assistant. @param requestId shown with a fault of the service, whose log has it too */

@@ -15,7 +15,8 @@ export function decideTool(http: HttpContext): Tool {
     name: 'decide',
     description:
       'Decides the pause of a run: approve, modify or reject. Decide only what the person has decided: show them what ' +
-      'waits first. The decision is recorded under the name of the key and cannot be taken back.',
+      'waits first. At a pause for the budget, approve needs the new total as budget. The decision is recorded under the ' +
+      'name of the key and cannot be taken back.',
     scope: 'approve',
     input: 'decide-call.json',
     output: runOutput(http.schemas),
