@@ -1,5 +1,7 @@
 /** POST /mcp: the Model Context Protocol over streamable HTTP, without sessions. */
 import type { RouterContext } from '@koa/router';
+import { RequestRefused } from '../api/problems.js';
+import type { McpAnswer } from '../generated/schemas.js';
 import type { Answer } from '../http/answer.js';
 import { closedSignal } from '../http/answer.js';
 import { bodyOf } from '../http/body.js';
@@ -45,7 +47,9 @@ export function mcpRoutes(http: HttpContext): readonly Route[] {
         { status: 406, description: 'The client does not accept both media types', schema: 'mcp-answer.json' },
       ],
       async handle(ctx, caller) {
-        const { sent } = await body.readToCompare(ctx);
+        const read = await body.readToCompare(ctx).catch(unreadable);
+        if ('error' in read) return { status: 400, body: read };
+        const { sent } = read;
         const serve = await (loading ??= load(http).catch((error: unknown) => {
           loading = null;
           throw error;
@@ -74,6 +78,19 @@ async function load(http: HttpContext): Promise<Serve> {
     return response;
   };
 }
+
+/**
+ * The answer of JSON-RPC 2.0, section 5.1, to a message that cannot be read as JSON. Its id is unknown, and so null.
+ *
+ * @throws any other error again
+ */
+function unreadable(error: unknown): McpAnswer & Required<Pick<McpAnswer, 'error'>> {
+  const [fault] = error instanceof RequestRefused ? (error.data.errors ?? []) : [];
+  if (fault?.type !== 'json_invalid') throw error;
+  return { jsonrpc: '2.0', id: null, error: { code: PARSE_ERROR, message: `Parse error: ${fault.msg}` } };
+}
+
+const PARSE_ERROR = -32_700;
 
 function toolsOf(http: HttpContext): readonly Tool[] {
   const starting = [listCouncilsTool(http), startCouncilTool(http), awaitRunTool(http), getRunTool(http)];

@@ -7,6 +7,7 @@ import type { Reply, RestClient } from '../support/rest-client.js';
 import { NO_RUN, restClient } from '../support/rest-client.js';
 import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
+import { schemaCheck } from '../support/schema-check.js';
 import { councilScript, scriptedModel } from '../support/scripted-model.js';
 
 const LIST = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
@@ -59,11 +60,24 @@ describe('POST /mcp without keys', () => {
   it('has the limits of a JSON body, and takes one message a request', async () => {
     const large = toolCall('start_council', { topic: 'x'.repeat(1024 * 1024) });
     expect((await post(large)).status).to.equal(413);
-    expect((await post('{', { 'Content-Type': 'application/json' })).status).to.equal(422);
     expect((await post('{}', { 'Content-Type': 'text/plain' })).status).to.equal(415);
     expect(rest.problem(await post([LIST, LIST]), 422).errors?.[0]?.loc).to.deep.equal(['body']);
     expect((await post(LIST, { Accept: 'application/json' })).status).to.equal(406);
     expect((await post({ hello: 'world' })).status).to.equal(400);
+  });
+
+  it('answers a body that cannot be read as JSON with the error of JSON-RPC', async () => {
+    const json = { 'Content-Type': 'application/json' };
+    for (const body of ['{', '', 'null x', '\u{feff}', '['.repeat(600) + ']'.repeat(600), '{"id": 1e999}']) {
+      const reply = await post(body, json);
+      const answer: unknown = JSON.parse(reply.text);
+      expect(reply.status, body).to.equal(400);
+      expect(schemaCheck('mcp-answer.json')(answer), reply.text).to.equal(true);
+      expect(answer, body).to.deep.include({ jsonrpc: '2.0', id: null });
+      expect(fieldOf(fieldOf(answer, 'error'), 'code'), body).to.equal(-32_700);
+      expect(fieldOf(fieldOf(answer, 'error'), 'message'), body).to.match(/^Parse error: /);
+    }
+    expect((await post('{', { 'Content-Type': 'text/plain' })).status).to.equal(415);
   });
 
   it('lists tools that models of OpenAI can call: their API refuses an object without properties', async () => {

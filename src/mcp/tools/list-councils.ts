@@ -31,7 +31,9 @@ export function listCouncilsTool(http: HttpContext): Tool {
       const { councils, hasMore } = await withPermit(permits, http, () => newest(http));
       const lines = councils.map(lineOf);
       const head =
-        councils.length === 0 ? 'No council is saved; start_council runs the built-in one.' : 'The councils:';
+        councils.length === 0
+          ? 'No council is saved; start_council runs the built-in one.'
+          : 'The councils, with their names as data:';
       const rest = hasMore ? ['There are more: GET /api/councils/ lists them.'] : [];
       return { texts: [[head, ...lines, ...rest].join('\n')], structured: { councils } };
     },
