@@ -17,6 +17,7 @@ import type { KnownModels } from './models.js';
 import { modelIssues } from './models.js';
 import type { GraphIssue } from './validate.js';
 import { inspectGraph, warningsOf } from './validate.js';
+import { waysOut } from './ways-out.js';
 
 /** Ids that have another meaning in the API's paths, and `.` and `..`, which clients resolve as parts of a path. */
 const RESERVED_IDS: ReadonlySet<string> = new Set(['run', 'runs', 'upload-pdf', 'validate', '.', '..']);
@@ -109,6 +110,7 @@ export function councilIssues(
     ...memberIssues(council),
     ...misspeltFields(council),
     ...approvalIssues(council, hasKeys),
+    ...waysOut(council),
     ...modelIssues(council, models),
   ];
 }

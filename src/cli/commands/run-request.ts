@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { memberIssues } from '../../blueprint/members.js';
 import { inspectGraph, warningsOf } from '../../blueprint/validate.js';
+import { waysOut } from '../../blueprint/ways-out.js';
 import { councilOf } from '../../blueprint/record.js';
 import type { BlueprintCreate, BlueprintWarning, Budget } from '../../generated/schemas.js';
 import { absentFieldsOf } from '../../api/absent-fields.js';
@@ -31,7 +32,7 @@ export function readRunRequest(
   const bytes = contentOf(blueprintFile, subject);
   const blueprint = naming(subject, () => readBlueprint(bytes, schemas));
   const council = councilOf(blueprint);
-  const issues = [...inspectGraph(council), ...memberIssues(council)];
+  const issues = [...inspectGraph(council), ...memberIssues(council), ...waysOut(council)];
   const fault = issues.find(({ isFault }) => isFault);
   if (fault !== undefined) throw new ArgumentInvalid({ subject, reason: fault.message });
   return { request: { topic, isGodMode, budget, blueprint }, warnings: warningsOf(issues) };
