@@ -72,6 +72,9 @@ export function scopeIn(approver: string): string | null {
   return approver.startsWith(SCOPE) ? approver.slice(SCOPE.length) : null;
 }
 
+/** A deadline that approves sooner gets a warning, in milliseconds (contract, section 5). */
+const SHORTEST_APPROVING_MS = 60_000;
+
 /** Warnings about a rule, as sentences. They do not prevent a run. */
 export function ruleWarnings(approvals: Approvals, hasKeys: boolean): readonly string[] {
   const rule = ruleOf(approvals);
@@ -86,6 +89,9 @@ export function ruleWarnings(approvals: Approvals, hasKeys: boolean): readonly s
       : []),
     ...([by, escalated].some(isTooFew)
       ? [`It needs ${quorum} approvers but names fewer, so the quorum cannot be reached`]
+      : []),
+    ...(then === 'approve' && deadline !== null && deadline.after_ms < SHORTEST_APPROVING_MS
+      ? [`Its deadline approves after ${deadline.after_ms} ms, sooner than a person can read the draft`]
       : []),
   ];
 }

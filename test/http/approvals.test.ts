@@ -82,6 +82,19 @@ describe('Approvals of a blueprint', () => {
     expect((await saved(rest, { deadline: { after_ms: 60_000, then: 'reject' } })).warnings).to.deep.equal([]);
   });
 
+  it('get a warning when their deadline approves sooner than a minute after the pause', async () => {
+    const warningsOf = async (then: 'approve' | 'reject', afterMs: number): Promise<readonly string[]> =>
+      (await saved(rest, { deadline: { after_ms: afterMs, then } })).warnings.map(({ message }) => message);
+    expect(await warningsOf('approve', 59_999)).to.deep.equal([
+      'Its deadline approves after 59999 ms, sooner than a person can read the draft',
+    ]);
+    for (const [then, afterMs] of [
+      ['approve', 60_000],
+      ['reject', 1],
+    ] as const)
+      expect(await warningsOf(then, afterMs)).to.deep.equal([]);
+  });
+
   it('that need names make a service without keys answer 403 and keep the pause open', async () => {
     const { id } = await saved(rest, { by: ['ann'] });
     const started = await rest.post(`/api/councils/${id}/run`, { input_topic: 'The sea', god_mode: true });

@@ -34,7 +34,7 @@ describe('The council that escalates', () => {
     const approvals = { deadline: { after_ms: 1, then: 'approve' } } as const;
     const id = `escalate-${(runs += 1)}`;
     const saved = await rest.post('/api/councils/', { ...council, id, approvals });
-    expect(rest.read(saved, 201, 'blueprint.json').warnings).to.deep.equal([]);
+    expect(rest.read(saved, 201, 'blueprint.json').warnings.map(({ path }) => path)).to.deep.equal(['approvals']);
     const begun = await rest.post(`/api/councils/${id}/run`, { input_topic: 'Trees', god_mode: true });
     const { run_id: runId } = rest.read(begun, 202, 'run-start.json');
     const isWaiting = ({ next_nodes: next }: RunResult): boolean => next?.[0] === 'moderator';
