@@ -14,6 +14,7 @@ export const EVENT_FILES = {
   keyEvents: 'key-events.json',
   sessionEvents: 'session-events.json',
   ticketEvents: 'ticket-events.json',
+  secretEvents: 'secret-events.json',
   webhookEvents: 'webhook-events.json',
   webhookListEvents: 'webhook-list-events.json',
   deliveryEvents: 'delivery-events.json',

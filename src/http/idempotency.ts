@@ -109,30 +109,45 @@ export async function startRunOnce(
   { body, caller, buildRequest }: StartOptions,
 ): Promise<StartAnswer> {
   const { key, keyHash, bodyHash, sentHash } = keyed(ctx, http, { body, caller });
-  const { uuid, sha256 } = http.system;
-  const runId = key === null ? uuid() : keyedRunId({ ...keyScope(ctx), key }, sha256);
+  const { runId, earlierId } = await runIdsOf(ctx, http, key);
   const run = { runId, keyHash, bodyHash, actor: caller.actor };
   const recorded = await http.withinDeadline(
-    findOrStart({ ctx, http, caller }, { run, sentHash, buildRequest }),
+    findOrStart({ ctx, http, caller }, { run, earlierId, sentHash, buildRequest }),
     outcomeUnknown(runStream(runId)),
   );
   return { status: 202, body: runStart(recorded) };
 }
 
+/** The id of the run that a start names by its key, and the id that earlier versions gave it, or null without a key. */
+async function runIdsOf(
+  ctx: ActingRequest,
+  { authenticator, system: { uuid, sha256 }, withinDeadline }: HttpContext,
+  key: string | null,
+): Promise<{ readonly runId: string; readonly earlierId: string | null }> {
+  if (key === null) return { runId: uuid(), earlierId: null };
+  const scope = { ...keyScope(ctx), key };
+  const secret = await withinDeadline(authenticator.idSecret.read());
+  return { runId: keyedRunId(scope, secret, sha256), earlierId: keyedRunId(scope, null, sha256) };
+}
+
 /** What `findOrStart` looks for, and how it builds the request if it finds nothing. */
 interface WantedRun extends Pick<StartOptions, 'buildRequest'> {
   readonly run: RunIdentity;
+  /** The run's id if an earlier version started it, or null without a key. */
+  readonly earlierId: string | null;
   readonly sentHash: string;
 }
 
 /** The recorded request of a run: of the earlier run with the same key, or of the run that this call starts. */
 async function findOrStart(
   start: StartContext & { readonly http: HttpContext },
-  { run, sentHash, buildRequest }: WantedRun,
+  { run, earlierId, sentHash, buildRequest }: WantedRun,
 ): Promise<RunRequestedData> {
   const { registry, log } = start.http;
-  const { runId, keyHash, bodyHash } = run;
-  const repeated = keyHash === null ? null : await registry.findRequest(runId, [bodyHash, sentHash]);
+  const { runId, bodyHash } = run;
+  const ids = earlierId === null ? [] : [runId, earlierId];
+  const found = await Promise.all(ids.map((id) => registry.findRequest(id, [bodyHash, sentHash])));
+  const repeated = found.find((each) => each !== null) ?? null;
   if (repeated !== null) return repeated;
   const { request, failure } = await buildRequest(run);
   assertPriced(request, start.http);

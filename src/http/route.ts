@@ -23,6 +23,7 @@ import type {
 } from '../generated/schemas.js';
 import type { Authenticator } from '../keys/authenticator.js';
 import type { Access, Grant } from '../keys/caller.js';
+import type { IdSecret } from '../keys/id-secret.js';
 import type { KeyStore } from '../keys/store.js';
 import type { SessionStore } from '../keys/sessions.js';
 import type { TicketStore } from '../keys/tickets.js';
@@ -58,6 +59,7 @@ export interface HttpDeps extends SourceRules, AuthenticationRules {
       readonly keys: Pick<KeyStore, 'list' | 'add' | 'revoke' | 'events'>;
       readonly sessions: Pick<SessionStore, 'signOut'>;
       readonly tickets: Pick<TicketStore, 'issue'>;
+      readonly idSecret: Pick<IdSecret, 'read'>;
     };
   /** Path of the service on the server that clients call, such as `/council`, or '' if it has that server to itself. */
   readonly basePath: string;

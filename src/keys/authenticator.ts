@@ -3,6 +3,7 @@ import { LogUnavailable } from '../eventlog/errors.js';
 import type { RecordedEvent } from '../eventlog/port.js';
 import { inTime } from '../system/async/deadline.js';
 import type { Grant } from './caller.js';
+import { IdSecret } from './id-secret.js';
 import type { Session } from './sessions.js';
 import { SessionStore } from './sessions.js';
 import type { Key } from './state.js';
@@ -40,6 +41,7 @@ export class Authenticator {
   readonly keys: KeyStore;
   readonly sessions: SessionStore;
   readonly tickets: TicketStore;
+  readonly idSecret: IdSecret;
   readonly #system: KeyStoreOptions['system'];
   readonly #watches = new Set<Watch>();
   #cancelSweep: (() => void) | null = null;
@@ -49,6 +51,7 @@ export class Authenticator {
     this.keys = new KeyStore(options);
     this.sessions = new SessionStore(options);
     this.tickets = new TicketStore(options);
+    this.idSecret = new IdSecret(options);
     this.keys.onChange(() => this.#endWatches());
     this.sessions.onChange(() => this.#endWatches());
   }
@@ -103,7 +106,7 @@ export class Authenticator {
   async stop(): Promise<void> {
     this.#cancelSweep?.();
     this.#watches.clear();
-    await Promise.all([this.keys.stop(), this.sessions.stop(), this.tickets.stop()]);
+    await Promise.all([this.keys.stop(), this.sessions.stop(), this.tickets.stop(), this.idSecret.stop()]);
   }
 
   #foundIn(session: Session | null): Found {

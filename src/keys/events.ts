@@ -1,7 +1,7 @@
-/** Reads the events of keys, sessions and tickets from their streams and checks each. */
+/** Reads the events of keys, sessions, tickets and the log's secret from their streams and checks each. */
 import type { EventValidators } from '../generated/recorded-events.js';
-import { keyEvents, sessionEvents, ticketEvents } from '../generated/recorded-events.js';
-import type { KeyFacts, SessionFacts, TicketFacts } from '../generated/schemas.js';
+import { keyEvents, secretEvents, sessionEvents, ticketEvents } from '../generated/recorded-events.js';
+import type { KeyFacts, SecretFacts, SessionFacts, TicketFacts } from '../generated/schemas.js';
 import type { EventLog, RecordedEvent } from '../eventlog/port.js';
 import type { FactOf } from '../eventsourcing/event-data.js';
 import { eventReader } from '../eventsourcing/event-data.js';
@@ -18,6 +18,9 @@ export type TicketFact = FactOf<TicketFacts>;
 
 /** The stream of all keys of a log. */
 export const KEYS_STREAM = 'keys-all';
+
+/** The stream of the log's secret (`id-secret.ts`). */
+export const SECRET_STREAM = 'secret-ids';
 
 /** Reads the streams of one kind. */
 export interface EventReader<F extends ExportedEvent> {
@@ -40,6 +43,7 @@ type ReadableLog = Pick<EventLog, 'readStream'>;
 export const keyEventReader = readerOf<KeyFacts>(keyEvents);
 export const sessionEventReader = readerOf<SessionFacts>(sessionEvents);
 export const ticketEventReader = readerOf<TicketFacts>(ticketEvents);
+export const secretEventReader = readerOf<SecretFacts>(secretEvents);
 
 function readerOf<Facts>(validators: EventValidators<Facts>): EventReader<SealedEvent<FactOf<Facts>>> {
   const eventOf = eventReader(validators, corruption);

@@ -76,11 +76,16 @@ export interface KeyScope {
 }
 
 /**
- * The run id derived from an Idempotency-Key: the first 16 bytes of a SHA-256 with the bits of a version-4 UUID. Equal
- * requests append to the same stream, and the log decides which is first.
+ * The run id derived from an Idempotency-Key and the log's secret: the first 16 bytes of a SHA-256 with the bits of a version-4
+ * UUID. Equal requests append to the same stream, and the log decides which is first. With null in place of the secret it is
+ * the id that versions without a secret gave, which anyone can compute from the names of a key and an Idempotency-Key.
  */
-export function keyedRunId({ method, path, key }: KeyScope, sha256: (text: string) => string): string {
-  const hex = sha256(`${method}\n${path}\n${key}`);
+export function keyedRunId(
+  { method, path, key }: KeyScope,
+  secret: string | null,
+  sha256: (text: string) => string,
+): string {
+  const hex = sha256([...(secret === null ? [] : [secret]), method, path, key].join('\n'));
   const variant = ((Number.parseInt(hex.slice(16, 17), 16) & 0x3) | 0x8).toString(16);
   return [
     hex.slice(0, 8),

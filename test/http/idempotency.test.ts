@@ -4,6 +4,7 @@ import { nodeSystem } from '../../src/system/system.js';
 import { canonical } from '../../src/eventsourcing/canonical-json.js';
 import { keyedRunId } from '../../src/run/request.js';
 import { runRequest } from '../support/open-engine.js';
+import { openEventStream } from '../support/event-stream-client.js';
 import { tempDir } from '../support/temp-dir.js';
 import type { Reply, RestClient } from '../support/rest-client.js';
 import { restClient } from '../support/rest-client.js';
@@ -86,10 +87,46 @@ describe('An Idempotency-Key', () => {
     });
   }
 
+  it('finds a run that a version without a secret recorded, by the id that it gave', async () => {
+    const { sha256 } = nodeSystem();
+    const body = { input_topic: 'Trees' };
+    const runId = keyedRunId({ method: 'POST', path: START, key: 'k-9' }, null, sha256);
+    const hashes = { keyHash: sha256('k-9'), bodyHash: sha256(canonical(body)) };
+    await service.context.registry.start({ ...runRequest(runId), ...hashes });
+    expect(rest.read(await start('k-9', body), 202, 'run-start.json').run_id).to.equal(runId);
+    rest.problem(await start('k-9', { input_topic: 'Rocks' }), 409);
+    expect(await countRuns()).to.equal(1);
+  });
+
+  it('gives an id that does not follow from the key alone, and the secret is shown nowhere', async () => {
+    const { sha256 } = nodeSystem();
+    const runId = rest.read(await start('k-10'), 202, 'run-start.json').run_id;
+    expect(runId).not.to.equal(keyedRunId({ method: 'POST', path: START, key: 'k-10' }, null, sha256));
+    const secret = await service.context.authenticator.idSecret.read();
+    const [all, about] = [`/api/runs/${runId}/events`, '/api/about'];
+    const paths = [
+      all,
+      about,
+      '/api/keys/events',
+      '/api/runs/export?format=ndjson',
+      '/metrics',
+      `/api/runs/${runId}/state`,
+    ];
+    for (const path of paths) expect((await rest.get(path)).text, path).not.to.include(secret);
+    const feed = openEventStream(service.url, '/api/feed');
+    await feed.until(({ data }) => data.includes(runId));
+    feed.leave();
+    expect(JSON.stringify(feed.events)).not.to.include(secret);
+  });
+
   it('finds a run that an older version recorded, with any nulls and defaults', async () => {
     const { sha256 } = nodeSystem();
     const body = { input_topic: 'Trees', god_mode: false, x: null };
-    const runId = keyedRunId({ method: 'POST', path: START, key: 'k-8' }, sha256);
+    const runId = keyedRunId(
+      { method: 'POST', path: START, key: 'k-8' },
+      await service.context.authenticator.idSecret.read(),
+      sha256,
+    );
     await service.context.registry.start({
       ...runRequest(runId),
       keyHash: sha256('k-8'),

@@ -19,6 +19,7 @@ export const NO_KEYS = {
     keys: { list: unused, add: unused, revoke: unused, events: unused },
     sessions: { signOut: unused },
     tickets: { issue: unused },
+    idSecret: { read: unused },
   },
   failedKeys: failedKeys(nodeSystem()),
   trustedProxies: addressList([]),
