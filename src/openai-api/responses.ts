@@ -1,5 +1,6 @@
 /** The routes under /v1/responses: start, poll, resume and cancel a run as a response. */
 import type { RouterContext } from '@koa/router';
+import { assertMayRead } from '../api/access/authentication.js';
 import type { ResponseRequest } from '../generated/schemas.js';
 import type { Answer } from '../http/answer.js';
 import { bodyOf } from '../http/body.js';
@@ -92,6 +93,7 @@ function getRoute(following: FollowDeps): Route {
       const { stream, starting_after: startingAfter = -1 } = query.read(ctx);
       const runId = runIdIn(ctx);
       const run = await stateOf(http, runId);
+      assertMayRead(caller, run.request);
       if (stream !== 'true') return answerOf(runId, responseOf(run));
       following.takePlace(ctx.res, caller);
       const connection = { runId, caller, isForeground: false };
@@ -109,11 +111,11 @@ function cancelRoute(http: HttpContext): Route {
     summary: 'Cancels a response; one that has ended stays as it is',
     tag: 'openai',
     success: RESPONSE,
-    async handle(ctx, { actor }) {
+    async handle(ctx, caller) {
       const runId = runIdIn(ctx);
-      // Answers 404 for an unknown response.
-      await stateOf(http, runId);
-      return answerOf(runId, responseOf(await cancelled(http, runId, actor)));
+      const { request } = await stateOf(http, runId);
+      assertMayRead(caller, request);
+      return answerOf(runId, responseOf(await cancelled(http, runId, caller.actor)));
     },
   };
 }

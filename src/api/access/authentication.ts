@@ -1,6 +1,7 @@
 /** Identifies the sender of a request by key, session or ticket, and checks its scope. */
 import type { Authenticator, Found, KeyGrant, Refusal } from '../../keys/authenticator.js';
-import type { Access, Grant, Scope } from '../../keys/caller.js';
+import type { RunRequestedData } from '../../generated/schemas.js';
+import type { Access, Caller, Grant, Scope } from '../../keys/caller.js';
 import { ANYONE } from '../../keys/caller.js';
 import type { FailedKeys } from '../../keys/failed-keys.js';
 import type { AddressList } from '../../system/address-list.js';
@@ -159,13 +160,29 @@ function unauthenticated(
 const CHALLENGE = 'Bearer realm="council-run-service"';
 
 /** @throws {AccessRefused} 403 */
-function assertScope({ actor, scopes }: Grant, access: Exclude<Access, 'open'>): void {
+export function assertScope(
+  { actor, scopes }: Pick<Caller, 'actor' | 'scopes'>,
+  access: Exclude<Access, 'open'>,
+): void {
   const accepted = scopesOf(access);
   if (accepted.length === 0 || accepted.some((scope) => scopes.has(scope))) return;
   const named = accepted.map((scope) => `"${scope}"`).join(' or ');
   const challenge = `${CHALLENGE}, error="insufficient_scope", scope="${accepted.join(' ')}"`;
   const headers = { 'WWW-Authenticate': challenge };
   throw new AccessRefused(`The key lacks the scope ${named}`, { reason: 'scope', actor, headers });
+}
+
+/**
+ * Whether a caller may read a run: with the scope `read` every run, with `run` alone those that its key has started. Ask it in
+ * each route of the scope `run` whose answer shows something of a run (contract, section 5).
+ */
+export function mayRead({ actor, scopes }: Caller, run: Pick<RunRequestedData, 'actor'>): boolean {
+  return scopes.has('read') || (actor !== null && actor === run.actor);
+}
+
+/** @throws {AccessRefused} 403 if the caller may not read the run */
+export function assertMayRead(caller: Caller, run: Pick<RunRequestedData, 'actor'>): void {
+  if (!mayRead(caller, run)) assertScope(caller, 'read');
 }
 
 /** The scopes of which a key needs one; an empty list if any key suffices. */

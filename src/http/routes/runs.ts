@@ -15,7 +15,10 @@ import type { HttpContext, Route } from '../route.js';
 import { blueprintIdIn, runIdIn } from '../route.js';
 import type { BuiltRequest, RunIdentity } from '../idempotency.js';
 import { outcomeUnknown, startRunOnce } from '../idempotency.js';
-import { runResult } from '../../api/serializers/runs.js';
+import { decisionResult, runResult } from '../../api/serializers/runs.js';
+import { assertScope, mayRead } from '../../api/access/authentication.js';
+import type { Caller } from '../../keys/caller.js';
+import { failureOf } from '../../run/state.js';
 import type { RouterContext } from '@koa/router';
 import { compileBlueprint } from '../../blueprint/compile.js';
 import type { Graph, Reservation, RunRequest, RunResult, TryRequest } from '../../generated/schemas.js';
@@ -58,7 +61,13 @@ interface StartRouteOptions<Body> extends Pick<
   'path' | 'isAlsoId' | 'access' | 'name' | 'summary' | 'description'
 > {
   readonly body: BodyReader<Body>;
-  readonly buildRequest: (run: RunIdentity, body: Body, ctx: RouterContext) => BuiltRequest | Promise<BuiltRequest>;
+  readonly buildRequest: (run: RunIdentity, body: Body, from: StartedFrom) => BuiltRequest | Promise<BuiltRequest>;
+}
+
+/** The request of a start, and its caller. */
+interface StartedFrom {
+  readonly ctx: RouterContext;
+  readonly caller: Caller;
 }
 
 function runRequestBody(http: HttpContext): BodyReader<RunRequest> {
@@ -84,7 +93,12 @@ function startRunRoute<Body extends Pick<RunRequest, 'budget'>>(
     async handle(ctx, caller) {
       const body = await reader.readToCompare(ctx);
       assertBudget(body.value.budget);
-      return await startRunOnce(ctx, http, { body, caller, buildRequest: (run) => buildRequest(run, body.value, ctx) });
+      const from = { ctx, caller };
+      return await startRunOnce(ctx, http, {
+        body,
+        caller,
+        buildRequest: (run) => buildRequest(run, body.value, from),
+      });
     },
   };
 }
@@ -135,12 +149,15 @@ function cancelRoute(http: HttpContext): Route {
     body,
     success: { status: 200, description: 'The cancelled run', schema: 'run-result.json' },
     problems: [409],
-    async handle(ctx, { actor }) {
+    async handle(ctx, caller) {
+      const { actor } = caller;
       await body.read(ctx);
       const runId = runIdIn(ctx);
       const run = await http.withinDeadline(http.registry.cancel(runId, actor), outcomeUnknown(runStream(runId)));
       http.log.info({ runId, actor }, 'run cancelled');
-      return { status: 200, body: runResult(summaryOf(run)) };
+      if (mayRead(caller, run.request)) return { status: 200, body: runResult(summaryOf(run)) };
+      // A caller that may not read the run sees the effect alone, as after a decision.
+      return { status: 200, body: decisionResult(runId, { status: 'failed', error: failureOf(run)?.error ?? null }) };
     },
   };
 }
@@ -156,7 +173,7 @@ export function blueprintRunRoutes(http: HttpContext): readonly Route[] {
       name: 'startBlueprintRun',
       summary: 'Starts a run of a blueprint; with faults in the blueprint the run fails and names them',
       body: runRequestBody(http),
-      buildRequest: (run, body, ctx) => buildBlueprintRequest(http, { run, body, blueprintId: blueprintIdIn(ctx) }),
+      buildRequest: (run, body, { ctx }) => buildBlueprintRequest(http, { run, body, blueprintId: blueprintIdIn(ctx) }),
     }),
     trialRoute(http),
   ];
@@ -195,9 +212,14 @@ function trialRoute(http: HttpContext): Route {
     name: 'tryBlueprint',
     summary: 'Starts a run of an unsaved council with the offline model',
     description:
-      'No language model is called, whatever the nodes name. With faults in the council the run fails and names them.',
+      'No language model is called, whatever the nodes name. With faults in the council the run fails and names them. ' +
+      'With the PDF reader the key also needs `read`. The run pauses only if `god_mode` asks for it.',
     body: bodyOf(http, 'try-request.json', { isRequired: true, ...limits }),
-    buildRequest: (run, body) => buildTrialRequest(http, run, body),
+    buildRequest: (run, body, { caller }) => {
+      // The caller writes the council, so its PDF reader shows the caller any document.
+      if (body.nodes.some(({ tools }) => tools?.pdfReader === true)) assertScope(caller, 'read');
+      return buildTrialRequest(http, run, body);
+    },
   });
 }
 
