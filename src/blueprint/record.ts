@@ -51,8 +51,9 @@ export function updatedBlueprint(current: Blueprint, change: BlueprintUpdate, sa
   const { id, version, createdAt } = current;
   const { name = current.name, nodes = current.nodes, edges = current.edges } = change;
   const { fallbacks = current.fallbacks, approvals = current.approvals, budget = current.budget } = change;
-  const { entry = current.entry, model_options = current.model_options } = change;
-  const council = councilOf({ name, nodes, edges, ...given({ fallbacks, approvals, budget, entry, model_options }) });
+  const { entry = current.entry, god_mode = current.god_mode, model_options = current.model_options } = change;
+  const optional = given({ fallbacks, approvals, budget, entry, god_mode, model_options });
+  const council = councilOf({ name, nodes, edges, ...optional });
   return recordOf(council, { id, version: version + 1, createdAt }, saving);
 }
 
@@ -61,7 +62,7 @@ export function councilOf({ name, nodes, edges = [], ...optional }: BlueprintCre
   return { name, nodes: nodes.map(savedNode), edges: edges.map(savedEdge), ...given(optional) };
 }
 
-type Optional = Pick<Blueprint, 'fallbacks' | 'approvals' | 'budget' | 'entry' | 'model_options'>;
+type Optional = Pick<Blueprint, 'fallbacks' | 'approvals' | 'budget' | 'entry' | 'god_mode' | 'model_options'>;
 
 /** The optional parts of a council that are neither undefined nor null, and nothing else. */
 function given({
@@ -69,6 +70,7 @@ function given({
   approvals,
   budget,
   entry,
+  god_mode,
   model_options: options,
 }: { readonly [Name in keyof Optional]?: Optional[Name] | null | undefined }): Optional {
   return {
@@ -76,6 +78,7 @@ function given({
     ...(approvals && { approvals }),
     ...(budget && { budget }),
     ...(entry && { entry }),
+    ...(god_mode && { god_mode }),
     ...(options && { model_options: options }),
   };
 }

@@ -139,7 +139,7 @@ export class Inbox {
   ): AsyncGenerator<readonly string[]> {
     for (let after = first; ;) {
       const runs = await this.#paused(blueprintId, after);
-      const ids = runs.flatMap((run) => (!isMine || isApprover(run.actor, run.approvers, caller) ? [run.id] : []));
+      const ids = runs.flatMap((run) => (!isMine || isApprover(run, run.approvers, caller) ? [run.id] : []));
       for (let at = 0; at < ids.length; at += FOLDED_AT_ONCE) yield ids.slice(at, at + FOLDED_AT_ONCE);
       const last = runs.at(-1);
       if (last === undefined || runs.length < ROWS_AT_ONCE) return;

@@ -30,6 +30,8 @@ export interface RunSummary {
   readonly blueprintId: string | null;
   /** Name of the key that started the run, or null if the service had no keys. */
   readonly actor: string | null;
+  /** Names of the keys that started the runs it was forked from; absent if there are none, or in an older record. */
+  readonly earlierStarters?: readonly string[];
   /** Id of the run that it was forked from, or null if it is no fork. */
   readonly parent: string | null;
   /** The topic of the start, which later overrides do not change. */
@@ -82,6 +84,7 @@ export function isRunSummary(value: unknown): value is RunSummary {
     ['criticScore', 'iterationCount', 'waitedMs'].every((field) => isNullOr('number', fieldOf(value, field))) &&
     Number.isInteger(fieldOf(value, 'seq')) &&
     typeof fieldOf(value, 'isTrial') === 'boolean' &&
+    areTexts(fieldOf(value, 'earlierStarters') ?? []) &&
     isUsage(fieldOf(value, 'usage')) &&
     areApprovers(fieldOf(value, 'approvers')) &&
     isSession(fieldOf(value, 'session')) &&
@@ -147,6 +150,7 @@ export function summaryOf(run: RunState): RunSummary {
     seq: run.head.seq,
     blueprintId: run.request.blueprintId,
     actor: run.request.actor,
+    ...(run.request.earlierStarters !== undefined && { earlierStarters: run.request.earlierStarters }),
     parent: run.request.parent?.runId ?? null,
     inputTopic: run.request.inputTopic,
     status: run.phase.status,

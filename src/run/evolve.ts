@@ -28,7 +28,7 @@ type Of<T extends RunEvent['type']> = Extract<RunEvent, { type: T }>;
  */
 export function firstState(event: Of<'RunRequested'>, plan: Plan = planOf(event.data.graph)): RunState {
   const { runId, state, inputTopic, godMode, executionMode, blueprintId, blueprintName } = event.data;
-  const { graph, graphHash, limits, parent, bodyHash, actor = null } = event.data;
+  const { graph, graphHash, limits, parent, earlierStarters, bodyHash, actor = null } = event.data;
   return {
     runId,
     createdAt: event.at,
@@ -41,6 +41,7 @@ export function firstState(event: Of<'RunRequested'>, plan: Plan = planOf(event.
       graphHash,
       limits,
       parent,
+      earlierStarters,
       bodyHash,
       actor,
     },

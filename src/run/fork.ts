@@ -15,6 +15,7 @@ import type { RunFact } from './events.js';
 import { frozenGraph } from './request.js';
 import { humanSource } from './frontier/branch.js';
 import { branchShown, nextFrontier, nodesAhead } from './frontier/frontier.js';
+import { startersOf } from './pauses/approvals.js';
 import { effectiveOverride, overrideState } from './pauses/override.js';
 import { routeUnderOverride } from './pauses/override.js';
 import { forkSnapshot, isOpen } from './fork-snapshot.js';
@@ -39,6 +40,15 @@ export interface ForkChanges {
   readonly budget?: RunBudget | undefined;
 }
 
+/** What a fork is, beside its changes. */
+export interface ForkParameters extends Pick<RunParameters, 'runId' | 'bodyHash' | 'actor'> {
+  /** The starters of the runs that it descends from, the nearest first. Default: those that the parent's record names. */
+  readonly earlierStarters?: readonly string[];
+  /** Whether its council now pauses before each node of every run; then it pauses even if its parent did not. Default: no. */
+  readonly alwaysPauses?: boolean;
+  readonly sha256: (text: string) => string;
+}
+
 /** A preview of a fork. */
 export interface ForkPlan {
   readonly reusedResults: number;
@@ -60,30 +70,49 @@ export function forkSource({ progress }: RunState): string {
 export function buildForkRequest(
   parent: RunState,
   requested: ForkChanges,
-  fork: Pick<RunParameters, 'runId' | 'bodyHash' | 'actor'> & { readonly sha256: (text: string) => string },
+  { earlierStarters = startersOf(parent.request), alwaysPauses = false, ...fork }: ForkParameters,
 ): RunRequestedData {
   const changes = { ...requested, override: effectiveAt(parent, requested.override) };
   const { inputTopic, override, nodes, maxNodeExecutions } = changes;
   const budget = changes.budget ?? parent.spending?.budget;
   const graph = changedGraph(parent.plan.graph, nodes);
   const named = changedNames(changes);
-  const decided = withDecision(parent, changesAnything(named));
-  const topic = inputTopic === null ? {} : { inputTopic };
-  const run = withProgress({ ...decided, plan: planOf(graph) }, topic);
+  const isChanged = changesAnything(named);
+  const decided = withDecision(parent, isChanged);
+  const godMode = parent.request.godMode || alwaysPauses;
+  // An approval of the parent does not cover what the fork changes, and a parent without God Mode has none.
+  const isReopened = alwaysPauses && (isChanged || !parent.request.godMode);
+  const run = withProgress(
+    { ...decided, plan: planOf(graph) },
+    { ...(inputTopic !== null && { inputTopic }), ...(isReopened && { isApproved: false }) },
+  );
   return {
     ...parent.request,
     runId: fork.runId,
     inputTopic: inputTopic ?? parent.request.inputTopic,
+    godMode,
+    executionMode: godMode ? 'god-mode' : 'auto-pilot',
     ...frozenGraph(graph, fork.sha256),
     limits: { ...parent.request.limits, ...(maxNodeExecutions !== null && { maxNodeExecutions }) },
     ...(budget !== undefined && { budget }),
     parent: { runId: parent.runId, at: parent.head.seq, hash: parent.head.hash },
+    earlierStarters: [...new Set(earlierStarters)],
     state: forkSnapshot(override === null ? run : overridden(run, override)),
     changes: named,
     keyHash: null,
     bodyHash: fork.bodyHash,
     actor: fork.actor,
   };
+}
+
+/**
+ * The node that has begun at a fork point without an approval of what the fork gives it, or null if there is none. A council
+ * that always pauses allows no such fork, because its call would be made again before anyone is asked.
+ */
+export function unapprovedNode(parent: RunState, requested: ForkChanges): string | null {
+  const changes = { ...requested, override: effectiveAt(parent, requested.override) };
+  if (parent.request.godMode && !changesAnything(changedNames(changes))) return null;
+  return parent.progress.frontier.find((each) => isOpen(parent, each))?.node ?? null;
 }
 
 /** The effective part of an override at a fork point, or null if it changes nothing. */

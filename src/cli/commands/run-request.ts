@@ -35,7 +35,8 @@ export function readRunRequest(
   const issues = [...inspectGraph(council), ...memberIssues(council), ...waysOut(council)];
   const fault = issues.find(({ isFault }) => isFault);
   if (fault !== undefined) throw new ArgumentInvalid({ subject, reason: fault.message });
-  return { request: { topic, isGodMode, budget, blueprint }, warnings: warningsOf(issues) };
+  const pauses = isGodMode || council.god_mode === 'always';
+  return { request: { topic, isGodMode: pauses, budget, blueprint }, warnings: warningsOf(issues) };
 }
 
 function contentOf(file: string, subject: string): Buffer {

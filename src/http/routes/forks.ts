@@ -1,8 +1,9 @@
 /** Forks: a new run that continues from an event of another. */
 import type { ValidateFunction } from 'ajv/dist/2020.js';
 import type { RouterContext } from '@koa/router';
+import { excludesStarters } from '../../graph/approvals.js';
 import { mostNodeExecutions } from '../../graph/limits.js';
-import { RunUnknown } from '../../run/errors.js';
+import { RunCorrupt, RunUnknown } from '../../run/errors.js';
 import type {
   FieldError,
   ForkRequest,
@@ -16,7 +17,10 @@ import type { ForkChanges, ForkedNode } from '../../run/fork.js';
 import { graphMember, savedMembers } from '../../blueprint/members.js';
 import { hasMembers } from '../../run/panels/members.js';
 import { openPanels } from '../../run/panels/panels.js';
-import { executionLimitError, planFork, buildForkRequest } from '../../run/fork.js';
+import { assertMayRead, assertScope } from '../../api/access/authentication.js';
+import { executionLimitError, planFork, buildForkRequest, unapprovedNode } from '../../run/fork.js';
+import { startersOf } from '../../run/pauses/approvals.js';
+import type { Caller } from '../../keys/caller.js';
 import type { RunState } from '../../run/state.js';
 import { bodyOf } from '../body.js';
 import { assertPriced, budgetOf } from '../budget.js';
@@ -70,7 +74,7 @@ export function forkRoutes(http: HttpContext): readonly Route[] {
       const sent = await body.read(ctx);
       const isDry = DRY.has(query.read(ctx).dry_run);
       const changes = changesIn(sent, http.schemas.validator('state-override.json'));
-      const request = await requestFromParent(ctx, http, { sent, changes, actor: caller.actor, permits });
+      const request = await requestFromParent(ctx, http, { sent, changes, caller, permits });
       assertPriced(request, http);
       const facts = http.registry.previewStart(request);
       assertWithinExecutionLimit(request, executionLimitError(facts));
@@ -91,29 +95,89 @@ async function requestFromParent(
   {
     sent,
     changes,
-    actor,
+    caller,
     permits,
   }: {
     readonly sent: ForkRequest;
     readonly changes: ForkChanges;
-    readonly actor: string | null;
+    readonly caller: Caller;
     readonly permits: Semaphore;
   },
 ): Promise<RunRequestedData> {
   const parentId = runIdIn(ctx);
+  const first = await withPermit(permits, http, () => http.queries.folded(parentId, 0));
+  if (first !== null) assertMayRead(caller, first.request);
   const point = await withPermit(permits, http, () => http.queries.forkPoint(parentId, sent.at));
   if (point === null) throw new RunUnknown({ runId: parentId });
   if (point.run === null) throw noForkPoint(point.refusal);
   const { run: parent } = point;
   assertKnown(parent, changes.nodes);
+  if (changes.nodes.some((change) => givesReader(parent, change))) assertScope(caller, 'read');
   assertMembers(parent, changes.nodes);
   assertBound(parent, changes.maxNodeExecutions);
+  const alwaysPauses = await alwaysPausesNow(http, parent);
+  const earlierStarters = await http.withinDeadline(startersBefore(http, parent));
   const { uuid, sha256 } = http.system;
-  const fork = { runId: uuid(), bodyHash: sha256(http.canonical(sent)), actor, sha256 };
+  const bodyHash = sha256(http.canonical(sent));
+  const fork = { runId: uuid(), bodyHash, actor: caller.actor, earlierStarters, alwaysPauses, sha256 };
   try {
+    if (alwaysPauses) assertApproved(unapprovedNode(parent, changes));
     return buildForkRequest(parent, changes, fork);
   } catch (error) {
     return refuseOverride(error, AT_OVERRIDE);
+  }
+}
+
+/** Whether a change gives a node the PDF reader: the caller may then read any document by the node's instructions. */
+function givesReader({ plan }: RunState, { id, tools }: ForkedNode): boolean {
+  return tools?.pdfReader === true && !plan.node(id).tools.pdfReader;
+}
+
+/** Whether the council of a run is saved now with `god_mode` `always`. */
+async function alwaysPausesNow(http: HttpContext, { request: { blueprintId } }: RunState): Promise<boolean> {
+  const council = blueprintId === null ? null : await http.withinDeadline(http.blueprints.find(blueprintId));
+  return council?.god_mode === 'always';
+}
+
+/** @throws {RequestRefused} 422 if a node has begun without an approval */
+function assertApproved(node: string | null): void {
+  if (node === null) return;
+  const why = `node "${node}" has begun, and its council asks for an approval before each node`;
+  throw noForkPoint(`${why}: fork at an event before it begins`);
+}
+
+/**
+ * The starters of the runs that a fork of this parent descends from. Each run of this version records them; of the forks of
+ * earlier versions, which do not, the service reads the first event of each parent.
+ *
+ * @throws {RequestRefused} 422 if a rule excludes starters and a parent cannot be read, so that its starter is unknown
+ */
+async function startersBefore(http: HttpContext, { request: own, plan }: RunState): Promise<readonly string[]> {
+  const starters: string[] = [];
+  const seen = new Set<string>();
+  for (let request = own; ;) {
+    starters.push(...startersOf(request));
+    const { parent, earlierStarters } = request;
+    if (parent === null || earlierStarters !== undefined) return starters;
+    const first = seen.has(parent.runId) ? null : await firstOf(http, parent.runId);
+    if (first === null && excludesStarters(plan.graph)) {
+      throw noForkPoint(
+        `its approval rule excludes starters, and run ${parent.runId}, from which it descends, cannot be read`,
+      );
+    }
+    if (first === null) return starters;
+    seen.add(parent.runId);
+    request = first.request;
+  }
+}
+
+/** A run after its first event, or null if there is none that can be read. */
+async function firstOf(http: HttpContext, runId: string): Promise<RunState | null> {
+  try {
+    return await http.queries.folded(runId, 0);
+  } catch (error) {
+    if (error instanceof RunCorrupt) return null;
+    throw error;
   }
 }
 

@@ -190,7 +190,7 @@ export async function buildBlueprintRequest(
   const request = buildRunRequest({
     ...run,
     inputTopic: body.input_topic,
-    godMode: body.god_mode ?? false,
+    godMode: blueprint.god_mode === 'always' || body.god_mode === true,
     blueprint: { id: blueprint.id, name: blueprint.name },
     budget: budgetOf(body.budget, blueprint.budget),
     ...frozenGraph(withDefaultModel(compiled.graph, body.model), http.system.sha256),

@@ -27,17 +27,25 @@ export function ruleAt({ plan }: RunState, pause: RunPause, chosen: readonly str
 /** The part of a rule that concerns approvers. */
 export type ApproverRule = Pick<ApprovalRule, 'by' | 'notByStarter' | 'quorum'>;
 
-/**
- * Why a rule does not let a caller decide, or null if it does.
- *
- * @param starter name of the key that started the run
- */
-export function refusalOf(starter: string | null, rule: ApproverRule | null, { actor, scopes }: Caller): string | null {
+/** Who started a run and the runs that it descends from; forks of earlier versions name their own starter alone. */
+export interface Started {
+  readonly actor: string | null;
+  readonly earlierStarters?: readonly string[] | undefined;
+}
+
+/** The names of the keys that `not_by_starter` excludes: the starters of a run and of all runs that it was forked from. */
+export function startersOf({ actor, earlierStarters = [] }: Started): readonly string[] {
+  return actor === null ? earlierStarters : [actor, ...earlierStarters.filter((name) => name !== actor)];
+}
+
+/** Why a rule does not let a caller decide, or null if it does. */
+export function refusalOf(started: Started, rule: ApproverRule | null, { actor, scopes }: Caller): string | null {
   if (rule === null || !needsName(rule)) return null;
   if (actor === null) return 'it asks for approvers by name, and the service has no keys';
   const isIn = rule.by?.some((each) => each === actor || holds(scopes, scopeIn(each))) ?? true;
   if (!isIn) return `"${actor}" is not among its approvers: ${rule.by?.join(', ')}`;
-  return rule.notByStarter && starter === actor ? `"${actor}" has started the run` : null;
+  if (!rule.notByStarter || !startersOf(started).includes(actor)) return null;
+  return `"${actor}" has started the run${started.actor === actor ? '' : ' that it was forked from'}`;
 }
 
 function holds(scopes: ReadonlySet<string>, scope: string | null): boolean {
@@ -47,12 +55,12 @@ function holds(scopes: ReadonlySet<string>, scope: string | null): boolean {
 /** Whether a caller may decide or vote on the run's open pause; false if no pause is open. */
 export function mayDecide(run: RunState, caller: Caller): boolean {
   const pause = openPauseOf(run);
-  return pause !== null && isApprover(run.request.actor, ruleAt(run, pause), caller);
+  return pause !== null && isApprover(run.request, ruleAt(run, pause), caller);
 }
 
 /** Whether a rule lets a caller decide. */
-export function isApprover(starter: string | null, rule: ApproverRule | null, caller: Caller): boolean {
-  return caller.scopes.has('approve') && refusalOf(starter, rule, caller) === null;
+export function isApprover(started: Started, rule: ApproverRule | null, caller: Caller): boolean {
+  return caller.scopes.has('approve') && refusalOf(started, rule, caller) === null;
 }
 
 /** When an undecided pause ends, ISO 8601, counted from its recorded time, or null if it has no deadline. */
@@ -127,6 +135,6 @@ export function approversOf(
 }
 
 function isListed({ request }: RunState, { by, notByStarter }: ApprovalRule, actor: string): boolean {
-  if (notByStarter && request.actor === actor) return false;
+  if (notByStarter && startersOf(request).includes(actor)) return false;
   return by === null || by.some((each) => each === actor || scopeIn(each) !== null);
 }

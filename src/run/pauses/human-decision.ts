@@ -98,7 +98,7 @@ export function assertApprover(
   { caller, chosen = [] }: { readonly caller: Caller; readonly chosen?: readonly string[] },
 ): ApprovalRule | null {
   const rule = ruleAt(run, pause, chosen);
-  const reason = refusalOf(run.request.actor, rule, caller);
+  const reason = refusalOf(run.request, rule, caller);
   if (reason !== null) throw new NotApprover({ runId: run.runId, actor: caller.actor, reason });
   return rule;
 }
