@@ -34,4 +34,30 @@ describeInBrowser('The options of a council in the editor', (browser) => {
     await godMode.uncheck();
     expect(await savedAs(3)).to.equal(undefined);
   });
+
+  it('propose God Mode for every run with the first approval rule, and keep the choice against it', async () => {
+    await council.blueprints.create({ id: 'board', name: 'Board', nodes: [{ id: 'write' }] });
+    const page = await browser.open(`${service.url}/console/blueprints/board`);
+    const [rule, always] = ['Approval rule for every pause', 'Pause every run for approval'].map((name) =>
+      page.getByRole('checkbox', { name }),
+    );
+    if (rule === undefined || always === undefined) throw new Error('No checkboxes');
+    const savedAs = async (version: number): Promise<unknown> => {
+      await page.keyboard.press('Control+s');
+      await page.getByText(`Saved as version ${version}`).waitFor();
+      return (await council.blueprints.get('board')).god_mode;
+    };
+    expect(await always.isChecked()).to.equal(false);
+    await page.getByText('Who approves').click();
+    await rule.check();
+    expect(await always.isChecked()).to.equal(true);
+    expect(await savedAs(2)).to.equal('always');
+    await always.uncheck();
+    await page.getByText('Runs that start without God Mode ask no approver.').waitFor();
+    expect(await savedAs(3)).to.equal('optional');
+    await rule.uncheck();
+    await rule.check();
+    expect(await always.isChecked()).to.equal(false);
+    expect(await faultsIn(page)).to.deep.equal([]);
+  });
 });

@@ -41,7 +41,7 @@ describe('A blueprint from a file', () => {
 
   it('keeps its approval rule, budget, fallbacks and model options', () => {
     const kept = {
-      ...{ approvals: { quorum: 2 }, budget: { usd: 0.5 }, fallbacks: ['other'] },
+      ...{ approvals: { quorum: 2 }, budget: { usd: 0.5 }, fallbacks: ['other'], god_mode: 'always' },
       model_options: { god_mode: true },
     };
     const read = importBlueprint(JSON.stringify({ ...DRAWN, ...kept }), 'board.json');

@@ -57,10 +57,11 @@ function comparable({
   budget = {},
   fallbacks = [],
   entry = '',
+  god_mode = 'optional',
   model_options = {},
 }: Draft) {
   return {
-    ...{ name, approvals, budget, fallbacks, entry, model_options },
+    ...{ name, approvals, budget, fallbacks, entry, god_mode, model_options },
     nodes,
     edges: edges.map((edge) => ({ ...edge, id: edge.id ?? `${edge.source}->${edge.target}` })),
   };

@@ -7,6 +7,7 @@ import type {
   BlueprintNode,
   BlueprintUpdate,
   Budget,
+  CouncilGodMode,
   ModelOptions,
   NodeRole,
 } from '../../../generated/schemas.js';
@@ -22,19 +23,29 @@ export interface Draft {
   readonly fallbacks?: string[] | undefined;
   /** Id of the node where a run begins, if the user has set it. */
   readonly entry?: string | undefined;
+  /** Whether every run is in God Mode. */
+  readonly god_mode?: CouncilGodMode | undefined;
   /** How programs run it as a model. */
   readonly model_options?: ModelOptions | undefined;
 }
 
-type Options = Pick<BlueprintCreate, 'approvals' | 'budget' | 'fallbacks' | 'entry' | 'model_options'>;
+type Options = Pick<BlueprintCreate, 'approvals' | 'budget' | 'fallbacks' | 'entry' | 'god_mode' | 'model_options'>;
 
 /** The optional fields of a blueprint that a draft has. */
-function optionsOf({ approvals, budget, fallbacks, entry, model_options }: Pick<Draft, keyof Options>): Options {
+function optionsOf({
+  approvals,
+  budget,
+  fallbacks,
+  entry,
+  god_mode,
+  model_options,
+}: Pick<Draft, keyof Options>): Options {
   return {
     ...(approvals !== undefined && { approvals }),
     ...(budget !== undefined && { budget }),
     ...(fallbacks !== undefined && { fallbacks }),
     ...(entry !== undefined && { entry }),
+    ...(god_mode !== undefined && { god_mode }),
     ...(model_options !== undefined && { model_options }),
   };
 }
@@ -45,12 +56,14 @@ export function optionsIn({
   budget,
   fallbacks,
   entry,
+  god_mode,
   model_options,
 }: Readonly<Record<string, unknown>>): Options {
   return {
     ...(isRecord(approvals) && { approvals }),
     ...(isRecord(budget) && { budget }),
     ...(typeof entry === 'string' && { entry }),
+    ...((god_mode === 'always' || god_mode === 'optional') && { god_mode }),
     ...(isRecord(model_options) && { model_options }),
     ...(Array.isArray(fallbacks) && { fallbacks: fallbacks.map(String) }),
   };
@@ -100,9 +113,24 @@ export function updateOf(draft: Draft, saved: Pick<Blueprint, keyof Options>): B
     ...(had.budget !== undefined && { budget: null }),
     ...(had.fallbacks !== undefined && { fallbacks: null }),
     ...(had.entry !== undefined && { entry: null }),
+    ...(had.god_mode !== undefined && { god_mode: null }),
     ...(had.model_options !== undefined && { model_options: null }),
     ...bodyOf(draft),
   };
+}
+
+/** Whether a draft has an approval rule, of the council or of a member. */
+export function hasRules({ approvals, nodes }: Draft): boolean {
+  return approvals !== undefined || nodes.some((node) => node.approvals !== undefined);
+}
+
+/**
+ * A draft after its approval rules were edited. The first rule proposes God Mode for every run, because a run without it asks no
+ * approver; a choice that the draft already holds stays.
+ */
+export function withProposedGodMode(before: Draft, after: Draft): Draft {
+  const isProposed = hasRules(after) && !hasRules(before) && after.god_mode === undefined;
+  return isProposed ? { ...after, god_mode: 'always' } : after;
 }
 
 /** Fields to change; `undefined` removes a field. */

@@ -120,7 +120,7 @@ export function ApprovalsFields({ editor, label, value, onEdit }: ApprovalsField
             onEdit={(names) => set({ by: names.length === 0 ? undefined : [...names] }, 'by')}
           />
           <Check
-            label="Exclude the key that started the run"
+            label="Exclude the keys that started the run or one it was forked from"
             disabled={!editor.mayEdit}
             checked={isNotStarter}
             onChange={(checked) => set({ not_by_starter: checked ? true : undefined })}

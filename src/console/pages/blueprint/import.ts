@@ -28,6 +28,7 @@ const KNOWN = [
   'budget',
   'fallbacks',
   'entry',
+  'god_mode',
   'model_options',
   'id',
   'version',

@@ -4,7 +4,15 @@ import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { BlueprintNode } from '../../../generated/schemas.js';
 import { Button, Check, Select } from '../../ui/controls.js';
 import type { Change } from './draft.js';
-import { entryOf, idFault, withEdge, withNodeChanged, withNodeRenamed, withoutNode } from './draft.js';
+import {
+  entryOf,
+  idFault,
+  withEdge,
+  withNodeChanged,
+  withNodeRenamed,
+  withProposedGodMode,
+  withoutNode,
+} from './draft.js';
 import { ApprovalsFields, DeleteButton, NamesField, NumberField, TextField } from './fields.js';
 import { MODEL_NAMES } from './model-names.js';
 import { IdField } from './id-field.js';
@@ -24,7 +32,10 @@ export function NodePanel({ editor, at, node }: NodePanelProps) {
   const label = useRef<HTMLInputElement | HTMLTextAreaElement | null>(null);
   const draft = editor.draft.value;
   const set = (change: Change<BlueprintNode>, name: string | null = null): void =>
-    editor.edit(withNodeChanged(draft, at, change), name === null ? null : `node ${at} ${name}`);
+    editor.edit(
+      withProposedGodMode(draft, withNodeChanged(draft, at, change)),
+      name === null ? null : `node ${at} ${name}`,
+    );
   useLayoutEffect(() => {
     if (!editor.isNew.value) return;
     editor.isNew.value = false;

@@ -3,7 +3,7 @@ import { useSignal } from '@preact/signals';
 import type { BlueprintEdge, ModelOptions } from '../../../generated/schemas.js';
 import { Button, Check, Segments, Select, TextBox } from '../../ui/controls.js';
 import type { Change, Draft, Part } from './draft.js';
-import { changed, jsonOf, parseDraft, withEdgeChanged, withoutEdge } from './draft.js';
+import { changed, hasRules, jsonOf, parseDraft, withEdgeChanged, withProposedGodMode, withoutEdge } from './draft.js';
 import { BudgetFields } from './budget-fields.js';
 import { ApprovalsFields, DeleteButton, TextField } from './fields.js';
 import { isAtMemberField } from './members.js';
@@ -96,8 +96,19 @@ function BlueprintPanel({ editor }: { readonly editor: Editor }) {
         editor={editor}
         value={draft.approvals}
         label="Approval rule for every pause"
-        onEdit={(approvals, name) => editor.edit(changed(draft, { approvals }), name)}
+        onEdit={(approvals, name) => editor.edit(withProposedGodMode(draft, changed(draft, { approvals })), name)}
       />
+      <div class="stack tight">
+        <Check
+          label="Pause every run for approval"
+          disabled={!editor.mayEdit}
+          checked={draft.god_mode === 'always'}
+          onChange={(checked) => editor.edit(changed(draft, { god_mode: godModeAfter(draft, checked) }))}
+        />
+        {hasRules(draft) && draft.god_mode !== 'always' && (
+          <p class="small muted">Runs that start without God Mode ask no approver.</p>
+        )}
+      </div>
       <BudgetFields
         editor={editor}
         value={draft.budget}
@@ -149,6 +160,12 @@ function NewIdField({ editor }: { readonly editor: Editor }) {
       onType={(id) => (editor.newId.value = id)}
     />
   );
+}
+
+/** With an approval rule, the choice against it is saved too, so that the editor does not propose it again. */
+function godModeAfter(draft: Draft, isOn: boolean): Draft['god_mode'] {
+  if (isOn) return 'always';
+  return hasRules(draft) ? 'optional' : undefined;
 }
 
 /** The options of a draft as a model, or undefined if none is left. */

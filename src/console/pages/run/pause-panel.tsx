@@ -64,7 +64,7 @@ interface LoadedProps extends OpenPauseProps {
 function Loaded({ content, ...props }: LoadedProps) {
   const { state, next, before } = content;
   const { summary, pause } = props;
-  const whyNot = refusal(pause.approvals, summary.actor);
+  const whyNot = refusal(pause.approvals, summary);
   if (state === null) return null;
   const draft = state.current_state.current_draft;
   return (

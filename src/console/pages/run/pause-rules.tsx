@@ -2,18 +2,21 @@
 import { countOf } from '../../record/counts.js';
 import { deadlineText } from '../../record/decision-texts.js';
 import type { PauseShown } from '../../record/run-record.js';
+import type { Started } from '../../../run/pauses/approvals.js';
+import { startersOf } from '../../../run/pauses/approvals.js';
 import { actor, may, session } from '../../shell/session.js';
 import { Ago, dateTimeText } from '../../ui/time.js';
 
 type Approvals = NonNullable<PauseShown['approvals']>;
 
 /** Why the user may not decide, or null. The service checks it again. */
-export function refusal(approvals: Approvals | null, starter: string | null): string | null {
+export function refusal(approvals: Approvals | null, started: Started): string | null {
   if (!may('approve')) return 'Your key may not decide.';
   if (approvals === null) return null;
   const isIn = approvals.by?.some(isUser) ?? true;
   if (!isIn) return `Only ${approvals.by?.join(', ')} may decide.`;
-  return approvals.notByStarter && starter === actor.value ? 'The user who started the run may not decide.' : null;
+  const isStarter = actor.value !== null && startersOf(started).includes(actor.value);
+  return approvals.notByStarter && isStarter ? 'You have started this run or one that it was forked from.' : null;
 }
 
 /** Whether a named approver is the user, by key name or by scope. */
@@ -28,7 +31,7 @@ export function Rules({ approvals }: { readonly approvals: Approvals }) {
   return (
     <ul class="rules small">
       <li>{by === null ? 'Every key that may approve can decide' : `${by.join(', ')} may decide`}</li>
-      {notByStarter && <li>except the user who started the run</li>}
+      {notByStarter && <li>except users who started the run or one that it was forked from</li>}
       {quorum > 1 && (
         <li>
           {votes.length} of {countOf(quorum, 'vote')}

@@ -48,6 +48,8 @@ export interface RunSummary {
   readonly isGodMode: boolean;
   /** Name of the key that started it, or null if the service had no keys. */
   readonly actor: string | null;
+  /** Names of the keys that started the runs it was forked from; absent if there are none. */
+  readonly earlierStarters?: readonly string[];
   readonly createdAt: string;
   readonly endedAt: string | null;
   /** The parent of a fork and the event there, or null. */
@@ -287,9 +289,20 @@ export class RunStore {
     const state = this.record.stateAt(head);
     const now = this.record.snapshotAt(head);
     if (state === null || now === null) return null;
-    const { inputTopic: topic, blueprintName: council, blueprintId, godMode, actor, parent } = state.request;
+    const {
+      inputTopic: topic,
+      blueprintName: council,
+      blueprintId,
+      godMode,
+      actor,
+      parent,
+      earlierStarters,
+    } = state.request;
     const endedAt = 'completedAt' in state.phase ? state.phase.completedAt : null;
-    return { topic, council, blueprintId, isGodMode: godMode, actor, parent, endedAt, createdAt: state.createdAt, now };
+    return {
+      ...{ topic, council, blueprintId, isGodMode: godMode, actor, parent, endedAt, createdAt: state.createdAt, now },
+      ...(earlierStarters !== undefined && { earlierStarters }),
+    };
   }
 }
 

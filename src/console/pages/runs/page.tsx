@@ -98,7 +98,8 @@ function LoadedSelection(props: SelectionProps) {
 function useCouncils(): readonly Council[] {
   const { state } = useResource('councils', async (signal) => {
     const found: Council[] = [];
-    for await (const { id, name } of council.blueprints.list({ signal })) found.push({ id, name });
+    for await (const { id, name, god_mode = 'optional' } of council.blueprints.list({ signal }))
+      found.push({ id, name, god_mode });
     return found;
   });
   return state.value.status === 'ready' ? state.value.value : [];

@@ -119,7 +119,8 @@ export function StartDialog({ councils, blueprint = null, onClose }: StartDialog
   const chosen = useSignal(blueprint?.id ?? '');
   const godMode = useSignal(false);
   const isBuiltIn = chosen.value === '';
-  const isGuided = godMode.value && !isBuiltIn;
+  const isAlways = councils.some(({ id, god_mode }) => id === chosen.value && god_mode === 'always');
+  const isGuided = isAlways || (godMode.value && !isBuiltIn);
   const budget = useBudget();
   const model = useSignal('');
   const isTried = useSignal(false);
@@ -149,11 +150,12 @@ export function StartDialog({ councils, blueprint = null, onClose }: StartDialog
         <Check
           label="God Mode"
           checked={isGuided}
-          disabled={isBuiltIn}
+          disabled={isBuiltIn || isAlways}
           onChange={(checked) => (godMode.value = checked)}
         />
         <span class="small muted">
           {GOD_MODE} {isBuiltIn && 'Not available for the built-in council: choose another one.'}
+          {isAlways && 'This council asks for it in every run.'}
         </span>
       </div>
       <ModelField value={model.value} onType={(text) => (model.value = text)} />

@@ -20,7 +20,7 @@ export const TOPICS = [
   'Why do teams stop writing tests?',
 ] as const;
 
-export type Council = Pick<Blueprint, 'id' | 'name'>;
+export type Council = Pick<Blueprint, 'id' | 'name' | 'god_mode'>;
 
 export interface Wanted {
   readonly topic: string;
