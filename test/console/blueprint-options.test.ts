@@ -56,6 +56,7 @@ describeInBrowser('The options of a council in the editor', (browser) => {
     await page.getByText('Runs that start without God Mode ask no approver.').waitFor();
     expect(await savedAs(3)).to.equal('optional');
     await rule.uncheck();
+    await page.getByText('Who approves').click();
     await rule.check();
     expect(await always.isChecked()).to.equal(false);
     expect(await faultsIn(page)).to.deep.equal([]);

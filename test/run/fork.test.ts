@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { canonical } from '../../src/eventsourcing/canonical-json.js';
 import { nodeSystem } from '../../src/system/system.js';
 import { OverrideRefused } from '../../src/run/pauses/override.js';
+import { startersOf } from '../../src/run/pauses/approvals.js';
 import type { RunRequestedData } from '../../src/generated/schemas.js';
 import { schemaCheck } from '../support/schema-check.js';
 import type { RunEvent } from '../../src/run/events.js';
@@ -414,7 +415,8 @@ describe('The first state of a fork', () => {
       });
       expect(fork.progress).to.deep.equal({ ...point.progress, frontier });
       const { bodyHash, parent, graphHash } = fork.request;
-      expect(fork.request).to.deep.equal({ ...point.request, bodyHash, parent, graphHash });
+      const earlierStarters = startersOf(point.request);
+      expect(fork.request).to.deep.equal({ ...point.request, bodyHash, parent, earlierStarters, graphHash });
     }
   });
 });
