@@ -70,7 +70,7 @@ export function forkSource({ progress }: RunState): string {
 export function buildForkRequest(
   parent: RunState,
   requested: ForkChanges,
-  { earlierStarters = startersOf(parent.request), alwaysPauses = false, ...fork }: ForkParameters,
+  { earlierStarters, alwaysPauses = false, ...fork }: ForkParameters,
 ): RunRequestedData {
   const changes = { ...requested, override: effectiveAt(parent, requested.override) };
   const { inputTopic, override, nodes, maxNodeExecutions } = changes;
@@ -79,30 +79,33 @@ export function buildForkRequest(
   const named = changedNames(changes);
   const isChanged = changesAnything(named);
   const decided = withDecision(parent, isChanged);
-  const godMode = parent.request.godMode || alwaysPauses;
+  const mode = modeOf(parent, alwaysPauses);
   // An approval of the parent does not cover what the fork changes, and a parent without God Mode has none.
-  const isReopened = alwaysPauses && (isChanged || !parent.request.godMode);
-  const run = withProgress(
-    { ...decided, plan: planOf(graph) },
-    { ...(inputTopic !== null && { inputTopic }), ...(isReopened && { isApproved: false }) },
-  );
+  const reopened = alwaysPauses && (isChanged || !parent.request.godMode) ? { isApproved: false } : {};
+  const topic = inputTopic === null ? {} : { inputTopic };
+  const run = withProgress({ ...decided, plan: planOf(graph) }, { ...topic, ...reopened });
   return {
     ...parent.request,
     runId: fork.runId,
-    inputTopic: inputTopic ?? parent.request.inputTopic,
-    godMode,
-    executionMode: godMode ? 'god-mode' : 'auto-pilot',
+    ...mode,
+    ...topic,
     ...frozenGraph(graph, fork.sha256),
     limits: { ...parent.request.limits, ...(maxNodeExecutions !== null && { maxNodeExecutions }) },
     ...(budget !== undefined && { budget }),
     parent: { runId: parent.runId, at: parent.head.seq, hash: parent.head.hash },
-    earlierStarters: [...new Set(earlierStarters)],
+    earlierStarters: [...new Set(earlierStarters ?? startersOf(parent.request))],
     state: forkSnapshot(override === null ? run : overridden(run, override)),
     changes: named,
     keyHash: null,
     bodyHash: fork.bodyHash,
     actor: fork.actor,
   };
+}
+
+/** The mode of a fork: a fork of a run in God Mode is in God Mode. */
+function modeOf({ request }: RunState, alwaysPauses: boolean): Pick<RunRequestedData, 'godMode' | 'executionMode'> {
+  const godMode = request.godMode || alwaysPauses;
+  return { godMode, executionMode: godMode ? 'god-mode' : 'auto-pilot' };
 }
 
 /**

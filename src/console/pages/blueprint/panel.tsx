@@ -98,17 +98,7 @@ function BlueprintPanel({ editor }: { readonly editor: Editor }) {
         label="Approval rule for every pause"
         onEdit={(approvals, name) => editor.edit(withProposedGodMode(draft, changed(draft, { approvals })), name)}
       />
-      <div class="stack tight">
-        <Check
-          label="Pause every run for approval"
-          disabled={!editor.mayEdit}
-          checked={draft.god_mode === 'always'}
-          onChange={(checked) => editor.edit(changed(draft, { god_mode: godModeAfter(draft, checked) }))}
-        />
-        {hasRules(draft) && draft.god_mode !== 'always' && (
-          <p class="small muted">Runs that start without God Mode ask no approver.</p>
-        )}
-      </div>
+      <AlwaysField editor={editor} draft={draft} />
       <BudgetFields
         editor={editor}
         value={draft.budget}
@@ -141,6 +131,22 @@ function BlueprintPanel({ editor }: { readonly editor: Editor }) {
         </ul>
       )}
     </>
+  );
+}
+
+function AlwaysField({ editor, draft }: { readonly editor: Editor; readonly draft: Draft }) {
+  return (
+    <div class="stack tight">
+      <Check
+        label="Pause every run for approval"
+        disabled={!editor.mayEdit}
+        checked={draft.god_mode === 'always'}
+        onChange={(checked) => editor.edit(changed(draft, { god_mode: godModeAfter(draft, checked) }))}
+      />
+      {hasRules(draft) && draft.god_mode !== 'always' && (
+        <p class="small muted">Runs that start without God Mode ask no approver.</p>
+      )}
+    </div>
   );
 }
 
