@@ -201,7 +201,16 @@ const RULES: Readonly<Record<string, Rule>> = {
   'openai-api': {
     ours: [
       ...['errors', 'system/element', 'system/untrusted', 'keys/caller', 'graph/limits', 'blueprint/record'],
-      ...['run/effort', 'run/errors', 'run/events', 'run/state', 'run/stream', 'api/problems', 'api/access/limits'],
+      ...[
+        'run/effort',
+        'run/errors',
+        'run/events',
+        'run/state',
+        'run/stream',
+        'api/problems',
+        'api/access/authentication',
+        'api/access/limits',
+      ],
       ...['http'],
     ],
     types: ['generated', 'models', 'api/problem-form'],

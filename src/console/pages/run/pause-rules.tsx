@@ -2,20 +2,23 @@
 import { countOf } from '../../record/counts.js';
 import { deadlineText } from '../../record/decision-texts.js';
 import type { PauseShown } from '../../record/run-record.js';
-import type { Started } from '../../../run/pauses/approvals.js';
-import { startersOf } from '../../../run/pauses/approvals.js';
 import { actor, may, session } from '../../shell/session.js';
+import type { RunSummary } from './store.js';
 import { Ago, dateTimeText } from '../../ui/time.js';
 
 type Approvals = NonNullable<PauseShown['approvals']>;
 
 /** Why the user may not decide, or null. The service checks it again. */
-export function refusal(approvals: Approvals | null, started: Started): string | null {
+export function refusal(
+  approvals: Approvals | null,
+  started: Pick<RunSummary, 'actor' | 'earlierStarters'>,
+): string | null {
   if (!may('approve')) return 'Your key may not decide.';
   if (approvals === null) return null;
   const isIn = approvals.by?.some(isUser) ?? true;
   if (!isIn) return `Only ${approvals.by?.join(', ')} may decide.`;
-  const isStarter = actor.value !== null && startersOf(started).includes(actor.value);
+  const { value: user } = actor;
+  const isStarter = user !== null && [started.actor, ...(started.earlierStarters ?? [])].includes(user);
   return approvals.notByStarter && isStarter ? 'You have started this run or one that it was forked from.' : null;
 }
 
