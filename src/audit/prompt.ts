@@ -3,8 +3,9 @@ import { canonical } from '../eventsourcing/canonical-json.js';
 import type { StepPrompt } from '../generated/schemas.js';
 import type { RunEvent } from '../run/events.js';
 import { upcast } from '../run/events.js';
+import { earlierPrompts } from '../run/frontier/earlier-prompts.js';
 import { assignmentOf, promptHash, shownAt } from '../run/frontier/node-start.js';
-import type { FrontierNode, RunState } from '../run/state.js';
+import type { RunState } from '../run/state.js';
 import { foldNext } from '../run/stream.js';
 import { present } from '../system/element.js';
 
@@ -63,9 +64,13 @@ function promptAt({ seq, at, data }: Started, run: RunState, { sha256 }: PromptD
   );
   const { promptInput, rendered: current } = assignmentOf(run, started);
   const { label, role, topic, draft, feedback } = promptInput;
-  const earlier = { ...current, prompt: current.prompt.replace(NAME_OF_RESPONSE, '') };
-  const rendered = promptHash(earlier, sha256) === inputHash ? earlier : current;
-  const isSame = promptHash(rendered, sha256) === inputHash && isShownAsRecorded(data, run, { sha256, at: started });
+  const { orderShown, masked: hidden } = shownAt(run, started, sha256);
+  const now = { rendered: current, masked: hidden };
+  const isSent = (each: typeof now): boolean =>
+    promptHash(each.rendered, sha256) === inputHash && canonical([...each.masked]) === canonical(masked ?? []);
+  const sent = isSent(now) ? now : earlierPrompts(run, started).find(isSent);
+  const { rendered } = sent ?? now;
+  const isSame = sent !== undefined && canonical([...orderShown]) === canonical(order_shown ?? []);
   return {
     ...{ run_id: run.runId, seq, at, step, attempt, node },
     ...(member !== undefined && { member }),
@@ -76,17 +81,4 @@ function promptAt({ seq, at, data }: Started, run: RunState, { sha256 }: PromptD
     ...{ system: rendered.system, prompt: rendered.prompt },
     ...{ prompt_hash: inputHash, verified: isSame },
   };
-}
-
-/** The line "Response A:" above an answer. Prompts of earlier versions have none. */
-const NAME_OF_RESPONSE = /^Response [A-Z]:\n(?=<response letter=)/gm;
-
-/** Whether the order of the answers and the hidden names follow from the record. */
-function isShownAsRecorded(
-  { order_shown: order = [], masked = [] }: Started['data'],
-  run: RunState,
-  { at, sha256 }: PromptDeps & { readonly at: FrontierNode },
-): boolean {
-  const shown = shownAt(run, at, sha256);
-  return canonical([order, masked]) === canonical([shown.orderShown, shown.masked]);
 }

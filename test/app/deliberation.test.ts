@@ -12,6 +12,7 @@ import { untilTrue } from '../support/until-true.js';
 const edge = (source: string, target: string, condition?: string): object =>
   condition === undefined ? { source, target, type: 'linear' } : { source, target, type: 'conditional', condition };
 const member = (name: string): object => ({ id: `${name}-id`, label: `The ${name}`, model: `openai/${name}` });
+const modelIn = (given: object): string => ('model' in given ? String(given.model).replace('openai/', '') : '');
 const FOUR = ['ash', 'elm', 'fir', 'yew'];
 const PANEL = { id: 'panel', type: 'panel', members: FOUR.map(member) };
 const WRITE = { id: 'write' };
@@ -193,12 +194,42 @@ describe('Panels, ranks, judges and juries', () => {
     await expectVerified(runId);
   });
 
-  it('hide models, labels and ids of members in every prompt of reviewers, judges and later nodes', async () => {
-    const names = FOUR.flatMap((name) => [`canary-${name}-id`, `The canary-${name}`, `canary-${name}`, 'openai']);
+  it('show reviewers, the judge and the writer what the members said about vendors and things named like a member', async () => {
+    const said: Readonly<Record<string, string>> = {
+      'gpt-5': 'OpenAI charges 10 dollars, Anthropic 15. I say so as GPT users do.',
+      command: 'A command economy pays more for solar power.',
+      solar: 'Solar power is cheap; I am solar powered.\n\n## ash',
+    };
     bench = await deliberatingService((asked, { body }) =>
-      asked === 'draft' && body.model.startsWith('canary')
-        ? says(`As ${body.model} by OpenAI (openai/${body.model}) I say: oaks, by text ${body.model.length}.`)
-        : null,
+      asked === 'draft' && body.model in said ? says(said[body.model] ?? '') : null,
+    );
+    const members = [{ ...member('gpt-5'), label: 'OpenAI' }, member('command'), member('solar')];
+    const nodes = [
+      { ...PANEL, members },
+      { id: 'rank', type: 'rank', members: [member('ash')] },
+      { id: 'judge', type: 'judge' },
+      { id: 'critic', type: 'critic' },
+      WRITE,
+    ];
+    const order = nodes.map(({ id }) => id);
+    const edges = order.slice(1).map((target, index) => edge(order[index] ?? '', target));
+    const topic = 'Which vendor should we buy from: OpenAI, Anthropic or Google?';
+    const runId = await bench.start({ nodes, edges, topic });
+    expect(await bench.rest.until(runId, isOver)).to.include({ status: 'completed' });
+    const readers = bench.server.calls.slice(members.length);
+    expect(readers.map(({ body }) => askedIn(body))).to.deep.equal(['ranking', 'analysis', 'score', 'draft']);
+    for (const { body } of readers) {
+      for (const text of [topic, ...Object.values(said)]) expect(textOf(body)).to.include(text);
+    }
+    await expectVerified(runId);
+  });
+
+  it('hide an answer that presents its own author from reviewers and the judge, and show it to later nodes', async () => {
+    const answer = ({ model }: { readonly model: string }): string =>
+      `## The ${model}\nAs ${model}, I say oaks. I am ${model}-id. I am known as The ${model}, by OpenAI.`;
+    const hidden = '## [model]\nAs [model], I say oaks. I am [model]. I am known as [model], by OpenAI.';
+    bench = await deliberatingService((asked, { body }) =>
+      asked === 'draft' && body.model.startsWith('canary') ? says(answer(body)) : null,
     );
     const members = FOUR.map((name) => member(`canary-${name}`));
     const nodes = [
@@ -225,10 +256,17 @@ describe('Panels, ranks, judges and juries', () => {
       ...['draft', 'draft', ...FOUR.map(() => 'ranking'), 'analysis', 'score', 'draft', 'draft'],
     ]);
     for (const { body } of readers) {
-      const text = textOf(body).toLowerCase();
-      for (const name of names) expect(text.includes(name.toLowerCase()), `${name} in ${text}`).to.equal(false);
+      const text = textOf(body);
+      const asked = askedIn(body);
+      const isReview = asked === 'ranking' || asked === 'analysis';
+      const shown = lettersIn(body).length;
+      expect(text.split(hidden).length - 1, asked).to.equal(isReview ? shown : 0);
+      if (isReview) expect(text).to.not.include('canary');
+      if (asked === 'score') for (const each of members) expect(text).to.include(answer({ model: modelIn(each) }));
+      // The service itself names members by letters.
+      if (text.includes('Merge.')) expect(text).to.include(`## Response A\n## The canary-`);
     }
-    for (const { body } of bench.server.calls) {
+    for (const { body } of bench.server.calls.filter((call) => !readers.includes(call))) {
       // Neither do the members know each other or their own label and id.
       for (const id of ['-id', 'The canary']) expect(textOf(body).includes(id)).to.equal(false);
     }
@@ -236,8 +274,9 @@ describe('Panels, ranks, judges and juries', () => {
       .filter(({ body }) => askedIn(body) === 'ranking')
       .map(({ body }) => lettersIn(body));
     expect(shown).to.deep.equal(FOUR.map(() => ['A', 'B', 'C']));
-    const masked = dataOf(await bench.events(runId), 'NodeStarted').filter(({ node }) => node === 'judge');
-    expect(masked[0]?.masked).to.include.members(['openai', 'canary-ash', 'openai/canary-ash']);
+    const started = dataOf(await bench.events(runId), 'NodeStarted');
+    expect(started.find(({ node }) => node === 'judge')?.masked).to.include.members(['canary-ash', 'the canary-yew']);
+    expect(started.find(({ node }) => node === 'critic')).to.not.have.property('masked');
     await expectVerified(runId);
   });
 

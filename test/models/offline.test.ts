@@ -176,7 +176,7 @@ describe('offlineModel after a panel', () => {
     { letter: 'A', text: '# Trees\n\n## In short\n\nGreen.' },
     {
       letter: 'B',
-      text: '# Trees\n\n## Objections\n\nCost.\n\n*Written by the [model] model. No language model was asked.*',
+      text: '# Trees\n\n## Objections\n\nCost.\n\n*Written by the offline model. No language model was asked.*',
     },
     { letter: 'C', text: 'Nothing.' },
   ];

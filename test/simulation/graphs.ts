@@ -45,8 +45,10 @@ export const DEFAULT_MODEL = 'simulated-1';
 export const MODELS = [DEFAULT_MODEL, ...MINDS, ...SPARES] as const;
 /** The models that a fault may meet alone. */
 export const SINGLE_MINDS = [MINDS[0], MINDS[1], MINDS[2], SPARES[0]] as const;
-/** What no prompt may hold: the models, labels and ids of a panel's members. */
-export const MEMBER_NAMES = /(?:mind|spare)-\d|Seat \d|\b[st]\d\b/u;
+/** What no prompt may hold: the labels and ids of a panel's members. */
+export const MEMBER_NAMES = /Seat \d|\b[st]\d\b/u;
+/** The models by which answers present their authors: no prompt of a rank or judge may hold one. */
+export const MODEL_NAMES = /(?:mind|spare)-\d/u;
 
 /** Members from one number to another. Ids with `s` or `t` are those of a panel, and appear in no prompt. */
 function members(prefix: string, from: number, to: number, hasFallbacks = false): GraphMember[] {

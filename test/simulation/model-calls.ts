@@ -3,7 +3,7 @@ import type { ModelRequest } from '../../src/models/port.js';
 import { runStream } from '../../src/run/events.js';
 import { nodeOf } from '../../src/run/frontier/node-start.js';
 import type { FrontierNode } from '../../src/run/state.js';
-import { DEFAULT_MODEL, MEMBER_NAMES } from './graphs.js';
+import { DEFAULT_MODEL, MEMBER_NAMES, MODEL_NAMES } from './graphs.js';
 import type { Instance } from './instance.js';
 import type { RunRecord } from './record.js';
 import type { CallUnderWay } from './simulated-model.js';
@@ -89,8 +89,11 @@ export class ModelCalls {
     };
   }
 
-  #mustHideMembers(record: RunRecord, { system, prompt }: ModelRequest, call: string): void {
-    const named = record.hasPanels ? MEMBER_NAMES.exec(`${system}\n${prompt}`) : null;
+  #mustHideMembers(record: RunRecord, { system, prompt, promptInput }: ModelRequest, call: string): void {
+    const text = `${system}\n${prompt}`;
+    const isReview = promptInput.role === 'rank' || promptInput.role === 'judge';
+    const found = MEMBER_NAMES.exec(text) ?? (isReview ? MODEL_NAMES.exec(text) : null);
+    const named = record.hasPanels ? found : null;
     this.#deps.must(named === null, 'no prompt names a member', () => `the prompt of ${call} holds "${named?.[0]}"`);
   }
 

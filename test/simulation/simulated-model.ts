@@ -133,7 +133,7 @@ function answerTo(request: ModelRequest, mark: string, draws: Draws): Reply {
     case 'analysis':
       return { mark, text: JSON.stringify({ ...NO_ANALYSIS, consensus: [mark] }) };
     case 'draft': {
-      const text = request.promptInput.role === 'panel' ? `${mark} by ${modelOf(request)}` : mark;
+      const text = request.promptInput.role === 'panel' ? `I am ${modelOf(request)}.\n${mark}` : mark;
       return { mark: text, text };
     }
   }

@@ -24,10 +24,12 @@ export interface DeliberatingService {
   stop(): Promise<void>;
 }
 
-/** A body's nodes and edges. */
+/** A body's nodes and edges, and the topic of the run. */
 export interface DeliberatingCouncil {
   readonly nodes: readonly object[];
   readonly edges: readonly object[];
+  /** Default: Oaks. */
+  readonly topic?: string;
 }
 
 /** Replies to a call, or null for the usual reply. */
@@ -47,10 +49,10 @@ export async function deliberatingService(script: DeliberatingScript = () => nul
     server,
     service,
     rest,
-    async start(council, godMode = false) {
+    async start({ topic = 'Oaks', ...council }, godMode = false) {
       const id = `council-${(councils += 1)}`;
       rest.read(await rest.post('/api/councils/', { id, name: id, ...council }), 201, 'blueprint.json');
-      const body = { input_topic: 'Oaks', god_mode: godMode };
+      const body = { input_topic: topic, god_mode: godMode };
       return rest.read(await rest.post(`/api/councils/${id}/run`, body), 202, 'run-start.json').run_id;
     },
     events: async (runId) =>

@@ -174,6 +174,7 @@ export function goldenHistories(): ReadonlyMap<string, readonly RunEvent[]> {
     takeover: takenRun(11),
     budget: budgetRun(20),
     deliberation,
+    'names-of-models': namesRun(23),
     'fork-of-a-panel': forked(22, deliberation.after('QuorumReached', 1), {})
       .when(answered('three'))
       .when({ type: 'CancelRun', actor: null }),
@@ -298,6 +299,41 @@ function deliberationRun(seed: number): Recording {
     run.when(wrote(scores[0] === 3 ? 'write' : 'end'));
   }
   return run;
+}
+
+/** A panel whose answers, analysis and feedback hold names of models, read by every kind of node and after a join. */
+function namesRun(seed: number): Recording {
+  const members = ['openai/gpt-5', 'ollama/solar', 'openrouter/anthropic/claude-sonnet-4'].map((model, index) => {
+    return { id: `m${index + 1}`, label: `Member ${index + 1}`, model, fallbacks: ['groq/llama-3'] };
+  });
+  const { edges } = graphOf('plan -> panel, side; panel -> score; score -> judge; judge -> rank; rank, side -> meet');
+  const graph = graphWith(
+    [
+      { id: 'plan' },
+      { id: 'side' },
+      { id: 'panel', role: 'panel', countsIteration: true, members, graceMs: 0 },
+      { id: 'score', role: 'critic', countsIteration: false },
+      { id: 'judge', role: 'judge', countsIteration: false },
+      { id: 'rank', role: 'rank', countsIteration: false, keep: 2 },
+      { id: 'meet' },
+    ],
+    edges,
+  );
+  const analysis = {
+    ...{ consensus: ['All praise solar power, as Groq does'], contradictions: [], partial_coverage: [] },
+    unique_insights: [{ response: 'B', insight: 'Only Response B quotes Claude' }],
+    blind_spots: ['Llamas, and llama-3'],
+  };
+  const run = recording(seed, graph)
+    .when(wrote('plan'))
+    .when(wrote('side', 'OpenAI and solar, by another'))
+    .when(answered('m1', 'As GPT-5, I say: OpenAI charges 10 dollars, Anthropic 15'))
+    .when(answered('m2', '## Member 2\nSolar power is cheap. I am solar.'))
+    .when(answered('m3', 'I am Claude, and known as Member 3'))
+    .when(scored('score', 4, 'Response A forgets Ollama; Claude Sonnet 4 is right'))
+    .when((state) => completed(attemptOf(state, 'judge'), { analysis }));
+  for (const { id } of members) run.when(memberGave(id, { ranking: ['B', 'A'], comment: 'As GPT' }));
+  return run.when(wrote('meet'));
 }
 
 function asksAgain(node: string): When {

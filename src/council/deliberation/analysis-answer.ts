@@ -81,22 +81,22 @@ function someText(given: unknown): string | null {
 function bounded(analysis: Analysis): Analysis {
   let fitting = analysis;
   for (let chars = MAX_TEXT_CHARS; jsonBytes(fitting) > MAX_ANALYSIS_BYTES; chars = Math.ceil(chars / 2)) {
-    fitting = withTextsCut(analysis, chars);
+    fitting = withTexts(analysis, (text) => cutAtSentence(text, chars));
   }
   return fitting;
 }
 
-function withTextsCut(analysis: Analysis, chars: number): Analysis {
-  const cut = (text: string): string => cutAtSentence(text, chars);
+/** An analysis with each text changed; the letters stay. */
+export function withTexts(analysis: Analysis, change: (text: string) => string): Analysis {
   return {
-    consensus: analysis.consensus.map(cut),
+    consensus: analysis.consensus.map(change),
     contradictions: analysis.contradictions.map(({ topic, stances }) => ({
-      topic: cut(topic),
-      stances: stances.map(({ response, stance }) => ({ response, stance: cut(stance) })),
+      topic: change(topic),
+      stances: stances.map(({ response, stance }) => ({ response, stance: change(stance) })),
     })),
-    partial_coverage: analysis.partial_coverage.map(({ responses, point }) => ({ responses, point: cut(point) })),
-    unique_insights: analysis.unique_insights.map(({ response, insight }) => ({ response, insight: cut(insight) })),
-    blind_spots: analysis.blind_spots.map(cut),
+    partial_coverage: analysis.partial_coverage.map(({ responses, point }) => ({ responses, point: change(point) })),
+    unique_insights: analysis.unique_insights.map(({ response, insight }) => ({ response, insight: change(insight) })),
+    blind_spots: analysis.blind_spots.map(change),
   };
 }
 

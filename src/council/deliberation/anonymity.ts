@@ -1,4 +1,5 @@
-/** Hides who wrote an answer: the order shown, and the names of models in texts (contract, section 6.4). */
+/** Hides who wrote an answer: the order shown, and the names by which it presents its author (contract, section 6.4). */
+import { labelInOneLine } from '../../graph/label.js';
 
 /** Who reads the answers of a panel. */
 export interface Reader {
@@ -43,82 +44,119 @@ export function enumerated(items: readonly string[], conjunction = 'and'): strin
 
 const FIRST_LETTER = 'A'.charCodeAt(0);
 
-/**
- * The names by which an answer could name its model: of each model its full name, its provider, its name, the last part of
- * a name with slashes, and the words of model families in it. Each once, in lower case, the longest first.
- *
- * @param models full names as `provider/model`
- */
-export function namesToMask(models: readonly string[]): string[] {
-  const names = models.flatMap((model) => {
-    const full = model.toLowerCase();
-    const [provider = '', ...path] = full.split('/');
-    const families = FAMILIES.filter(({ inName }) => full.includes(inName)).flatMap(({ words }) => words);
-    return [full, provider, path.join('/'), path.at(-1) ?? '', ...families];
-  });
-  const distinct = [...new Set(names)].filter((name) => /[\p{L}\p{N}]/u.test(name));
-  return distinct.toSorted((a, b) => b.length - a.length || (a < b ? -1 : 1));
+/** The member that wrote an answer. */
+export interface Author {
+  /** Its id. */
+  readonly member: string;
+  readonly label: string;
+  /** `provider/model` that wrote the answer, or null if that was not recorded. */
+  readonly model: string | null;
 }
-
-/** Model families: the part of a model's name, and the words by which a model names itself. */
-const FAMILIES: readonly { readonly inName: string; readonly words: readonly string[] }[] = [
-  { inName: 'gpt', words: ['chatgpt', 'gpt'] },
-  ...['claude', 'gemini', 'gemma', 'llama', 'mistral', 'mixtral', 'qwen', 'deepseek', 'grok', 'kimi', 'glm'].map(
-    (word) => ({ inName: word, words: [word] }),
-  ),
-];
-
-const FAMILY_WORDS: ReadonlySet<string> = new Set(FAMILIES.flatMap(({ words }) => words));
 
 /** A text with names replaced. */
-interface MaskedText {
+export interface MaskedText {
   readonly text: string;
-  /** The names found in it, in the order in which they were given. */
-  readonly masked: string[];
-}
-
-/**
- * Replaces each name by `[model]` where it stands as a word, in any case. A space, dot, hyphen or underscore of a name
- * matches each of these. The word of a family is replaced with the version attached to it, such as `GPT-5.1`.
- *
- * @param names as namesToMask returns them
- */
-export function maskNames(text: string, names: readonly string[]): MaskedText {
-  if (names.length === 0) return { text, masked: [] };
-  const found = new Set<number>();
-  const masked = text.replace(patternOf(names), (_, ...groups: readonly unknown[]) => {
-    found.add(groups.findIndex((group) => group !== undefined));
-    return MASK;
-  });
-  return { text: masked, masked: names.filter((_, index) => found.has(index)) };
+  /** The names found in it, in lower case. */
+  readonly masked: readonly string[];
 }
 
 /** What stands in place of a name. */
 export const MASK = '[model]';
 
 /**
- * Matches one of the names and captures it in a group of its own. Linear: a name has a fixed length, and what follows the
- * word of a family cannot fail.
+ * An answer without the names by which it presents its author (contract, section 6.4): the member's model, provider, label
+ * and id, in any case, where the text says "As X, I", "I am X", "X here" or "known as X", or has X alone as a heading or as
+ * its last line. A model's name may end early, as in "Claude" for `claude-sonnet-4`. Every other word stays, because an
+ * answer may be about what a member is called after: OpenAI, command, solar.
+ *
+ * @param others the topic and the other answers. A name that stands in one of them is a word of the matter, because members
+ * do not know each other, and stays
  */
-function patternOf(names: readonly string[]): RegExp {
-  const words = names.map((name) => {
-    const letters = name.split(new RegExp(SEPARATOR, 'v')).map(escaped).join(SEPARATOR);
-    const end = FAMILY_WORDS.has(name) ? VERSION : `(?!${WORD_SIGN})`;
-    return `(${letters}${end})`;
-  });
-  return new RegExp(`(?<!${WORD_SIGN})(?:${words.join('|')})`, 'giv');
+export function withoutAuthor(answer: string, author: Author, others: readonly string[]): MaskedText {
+  const names = namesOf(author);
+  const found = new Map<string, boolean>();
+  const isHidden = (name: string): boolean => {
+    const known = found.get(name) ?? !others.some((other) => standsIn(name, other));
+    found.set(name, known);
+    return known;
+  };
+  const alternatives = names.map((name) => `(${patternOf(name)})`).join('|');
+  const text = PRESENTATIONS.reduce((before, [lead, end]) => {
+    const presented = new RegExp(`(${lead})(?:${alternatives})(?=${end})`, 'gimv');
+    return before.replace(presented, (whole: string, led: string, ...groups: readonly unknown[]) => {
+      const name = names[groups.findIndex((group) => group !== undefined)];
+      return name !== undefined && isHidden(name) ? `${led}${MASK}` : whole;
+    });
+  }, answer);
+  return { text, masked: [...found].flatMap(([name, hidden]) => (hidden ? [name] : [])) };
+}
+
+/** The names of an author in lower case, the longest first. */
+function namesOf({ member, label, model }: Author): readonly string[] {
+  const [provider = '', ...path] = model === null || !model.includes('/') ? ['', model ?? ''] : model.split('/');
+  const words = wordsOf(path.at(-1) ?? '');
+  const beginnings = words.map((_, index) => words.slice(0, index + 1).join(' '));
+  const names = [member, labelInOneLine(label), model ?? '', provider, path.join('/')];
+  const all = [...names, ...beginnings.filter((each) => each.length >= MIN_BEGINNING)];
+  const distinct = new Map(all.toReversed().map((name) => [wordsOf(name.toLowerCase()).join(' '), name.toLowerCase()]));
+  distinct.delete('');
+  return [...distinct.values()].toSorted((a, b) => b.length - a.length || (a < b ? -1 : 1));
+}
+
+/** Fewest letters of a name that ends early: the `o` of `o3` and the `r` of `r1` name no model. */
+const MIN_BEGINNING = 3;
+
+/** Whether a name stands in a text as a word. */
+function standsIn(name: string, text: string): boolean {
+  return new RegExp(`${WORD_BEGINS}${patternOf(name)}(?!${WORD_SIGN})`, 'iv').test(text);
+}
+
+/** Matches a name. A space, dot, hyphen, colon or underscore of a name matches each of these, or none of them. */
+function patternOf(name: string): string {
+  return wordsOf(name)
+    .map(escaped)
+    .join(String.raw`[ .\-:_]{0,3}`);
+}
+
+function wordsOf(name: string): readonly string[] {
+  return name.split(/[\s.\-:_]+|(?<=\p{L})(?=\p{N})/u).filter((word) => /[\p{L}\p{N}]/u.test(word));
 }
 
 function escaped(text: string): string {
   return text.replace(/[^\p{L}\p{N}]/gu, (sign) => `\\u{${sign.codePointAt(0)?.toString(16)}}`);
 }
 
-const SEPARATOR = String.raw`[\-_. ]`;
-
 /** A sign of a word. Scripts without spaces, or with particles joined to a name, end the word of another script. */
-const WORD_SIGN =
+export const WORD_SIGN =
   String.raw`[[\p{L}\p{M}\p{N}_]--[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}` +
   String.raw`\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]]`;
 
-/** The end of a family's word, then a version. */
-const VERSION = String.raw`(?![\p{Script=Latin}_])(?:\p{N}[\p{L}\p{N}]*)?(?:[\-.][\p{L}\p{N}]+)*`;
+const WORD_BEGINS = `(?<!${WORD_SIGN})`;
+
+/** Quotation marks and emphasis before and after a name. */
+const OPEN = '[*_`"\'“‘«]{0,3}';
+const CLOSE = '[*_`"\'”’»]{0,3}';
+
+/** What follows a name that closes its phrase. "I am solar powered" and "I am Kim's friend" go on. */
+const PHRASE_ENDS =
+  String.raw`(?:[–—]|[^\p{L}\p{M}\p{N}\s](?!${WORD_SIGN})|[ \t]{1,3}[^\p{L}\p{M}\p{N}\s]|[ \t]{0,8}$` +
+  String.raw`|[ \t]{1,3}(?:and|but|by|from|of|here|speaking|writing|who|with)(?!${WORD_SIGN}))`;
+
+const LINE_ENDS = String.raw`[*_\`"'”’»:.]{0,4}[ \t]{0,8}#{0,6}[ \t]{0,8}$`;
+
+/**
+ * How an answer presents its author: what stands before the name, and what follows. Linear, because no part before a name
+ * has a length of its own.
+ */
+const PRESENTATIONS: readonly (readonly [lead: string, end: string])[] = [
+  [`${WORD_BEGINS}(?<!(?:such|well) )as {1,3}(?:the )??${OPEN}`, `${CLOSE},? {1,3}I(?!${WORD_SIGN})`],
+  [`${WORD_BEGINS}I(?: {1,3}am|['’]m) {1,3}(?:the )??${OPEN}`, PHRASE_ENDS],
+  [`${WORD_BEGINS}known {1,3}as {1,3}(?:the )??${OPEN}`, PHRASE_ENDS],
+  [`(?:^|[.!?,:] {1,3})${OPEN}`, `${CLOSE} {1,3}here${PHRASE_ENDS}`],
+  // A heading.
+  [`^ {0,3}#{1,6} {1,3}${OPEN}`, LINE_ENDS],
+  [String.raw`^ {0,3}(?:\*\*|__)`, String.raw`:?(?:\*\*|__):?[ \t]{0,8}$`],
+  [`^ {0,3}${OPEN}`, `${CLOSE}[ \t]{0,8}\n {0,3}(?:=+|-+)[ \t]{0,8}$`],
+  // The last line.
+  [String.raw`^ {0,3}[\-–—~>]{0,3} {0,3}` + OPEN, String.raw`${CLOSE}[.!]?${CLOSE}\s*(?![^])`],
+];

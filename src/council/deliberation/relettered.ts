@@ -10,12 +10,10 @@ const ANOTHER = 'another response';
  * A, C and D" or "Responses A–C". An answer that the reader does not see becomes "another response".
  *
  * @param orders members in the order shown to the judge (`from`) and to the reader (`to`)
- * @param hide hides names in a text of the judge
  */
 export function relettered(
   analysis: Analysis,
   { from, to }: { readonly from: readonly string[]; readonly to: readonly string[] },
-  hide = (text: string): string => text,
 ): Analysis {
   const letterOf = (letter: string): string => {
     const index = to.indexOf(from[indexOfLetter(letter)] ?? '');
@@ -24,7 +22,7 @@ export function relettered(
   const lettersOf = (letters: readonly string[]): string[] => [...new Set(letters.map(letterOf))].toSorted();
   const named = responsesNamed(from.length);
   const inText = (text: string): string =>
-    hide(text).replace(named, (_, noun: string, letters: string) => {
+    text.replace(named, (_, noun: string, letters: string) => {
       const seen = lettersOf(letters.replace(RANGE, inFull).match(/[A-Z]\b/g) ?? []);
       return phrase(noun, seen, /\bor\b/.test(letters) ? 'or' : 'and');
     });

@@ -5,8 +5,7 @@ import { mindOf } from './mind.js';
 import type { Part } from './parts.js';
 import { CRITIC, excerpt, joined, PARTS, requestFor, SECTIONS } from './parts.js';
 
-/** A panel's readers see the name of the offline model masked. */
-const SIGNATURE = /^\*Written by the (?:offline|\[model\]) model\b[^\n]*\n?/gm;
+const SIGNATURE = /^\*Written by the offline model\b[^\n]*\n?/gm;
 const TAKEN_UP = 'Feedback taken up';
 const LOOKED_UP = 'Looked up';
 

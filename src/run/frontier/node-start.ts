@@ -137,13 +137,16 @@ export function shownAt(
 ): { readonly orderShown: readonly string[]; readonly masked: readonly string[] } {
   if (at.branch.deliberation === null) return NOTHING_SHOWN;
   const orderShown = orderAt(run, at, sha256);
-  return { orderShown, masked: shownTo(run.plan, placeOf(at), orderShown).masked };
+  return {
+    orderShown,
+    masked: shownTo(run.plan, placeOf(at), { order: orderShown, topic: run.progress.inputTopic }).masked,
+  };
 }
 
 const NOTHING_SHOWN = { orderShown: [], masked: [] };
 
-/** The order of the answers that a step's prompt shows. */
-function orderAt(
+/** The order of the answers that a step's prompt shows. Pure, as shownAt. */
+export function orderAt(
   run: RunState,
   at: Pick<FrontierNode, 'node' | 'step' | 'branch' | 'seat'>,
   sha256: Sha256,
@@ -187,6 +190,6 @@ export function promptInputFor(run: RunState, at: PromptPlace): PromptInput {
   const topic = run.progress.inputTopic;
   const input = { label, role, systemPrompt, topic, draft, feedback, ...renderedTools(at.tools) };
   if (deliberation === null) return input;
-  const shown = shownTo(run.plan, placeOf(at), at.orderShown).input;
+  const shown = shownTo(run.plan, placeOf(at), { order: at.orderShown, topic }).input;
   return { ...input, ...shown, feedback: feedbackShownTo(run.plan, placeOf(at), at.orderShown) };
 }

@@ -1,12 +1,6 @@
 import { expect } from 'chai';
 import { createHash } from 'node:crypto';
-import {
-  indexOfLetter,
-  letterAt,
-  maskNames,
-  namesToMask,
-  orderShown,
-} from '../../../src/council/deliberation/anonymity.js';
+import { indexOfLetter, letterAt, orderShown, withoutAuthor } from '../../../src/council/deliberation/anonymity.js';
 
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
 
@@ -43,85 +37,92 @@ describe('letterAt', () => {
   });
 });
 
-const MODELS = [
-  'openai/gpt-5.1-mini',
-  'openrouter/anthropic/claude-sonnet-4',
-  'offline/offline-1',
-  'gemini/gemini-2.5-pro',
-];
+describe('withoutAuthor', () => {
+  const KIM = { member: 'm1', label: 'Kind Kim', model: 'openai/gpt-5.1-mini' };
+  const CLAUDE = { member: 'second', label: 'second', model: 'openrouter/anthropic/claude-sonnet-4' };
+  const SOLAR = { member: 'm3', label: 'Sun', model: 'ollama/solar' };
 
-describe('namesToMask', () => {
-  it('holds full names, providers, models, last parts and families, the longest first', () => {
-    expect(namesToMask(['openrouter/anthropic/claude-sonnet-4', 'openai/gpt-5'])).to.deep.equal([
-      'openrouter/anthropic/claude-sonnet-4',
-      'anthropic/claude-sonnet-4',
-      'claude-sonnet-4',
-      'openai/gpt-5',
-      'openrouter',
-      'chatgpt',
-      'claude',
-      'openai',
-      'gpt-5',
-      'gpt',
-    ]);
-  });
-
-  it('holds each name once, whatever the case and order of models', () => {
-    const names = namesToMask(MODELS);
-    expect(new Set(names).size).to.equal(names.length);
-    expect(namesToMask([...MODELS.toReversed(), 'OpenAI/GPT-5.1-Mini'])).to.deep.equal(names);
-  });
-
-  it('holds no family that no model is of, and nothing for no model', () => {
-    expect(namesToMask(['offline/offline-1'])).to.deep.equal(['offline/offline-1', 'offline-1', 'offline']);
-    expect(namesToMask([])).to.deep.equal([]);
-  });
-});
-
-describe('maskNames', () => {
-  const names = namesToMask(MODELS);
-  for (const [given, expected] of [
-    ['As GPT, I would plant oaks.', 'As [model], I would plant oaks.'],
-    ['As GPT-5.1-mini I agree.', 'As [model] I agree.'],
-    ['I am ChatGPT (gpt-4o), by OpenAI.', 'I am [model] ([model]), by [model].'],
-    ['Claude Sonnet 4 and CLAUDE 3', '[model] and [model] 3'],
-    ['claude-sonnet-4, claude_sonnet_4 and Claude.Sonnet.4', '[model], [model] and [model]'],
-    ['(offline/offline-1) Offline-1', '([model]) [model]'],
-    ['Gemini’s answer, "gemini"; gemini2', '[model]’s answer, "[model]"; [model]'],
-    ['Gemini. Then', '[model]. Then'],
-    ['作为GPT，我认为。저는 GPT입니다', '作为[model]，我认为。저는 [model]입니다'],
+  for (const [author, given, expected] of [
+    [KIM, 'As Kind Kim, I would plant oaks.', 'As [model], I would plant oaks.'],
+    [KIM, 'as GPT-5.1-mini I agree', 'as [model] I agree'],
+    [KIM, 'As a start: speaking as “kind kim”, I agree.', 'As a start: speaking as “[model]”, I agree.'],
+    [KIM, 'I am GPT (gpt-4o), by OpenAI. I’m **Kind Kim**.', 'I am [model] (gpt-4o), by OpenAI. I’m **[model]**.'],
+    [KIM, 'I am openai/gpt-5.1-mini\nand I agree.', 'I am [model]\nand I agree.'],
+    [KIM, 'I am Kind Kim and I agree. I am m1!', 'I am [model] and I agree. I am [model]!'],
+    [KIM, 'Kind Kim here: plant oaks. OpenAI here, too.', '[model] here: plant oaks. [model] here, too.'],
+    [KIM, 'Known as Kind  Kim, also known as gpt 5.1 mini.', 'Known as [model], also known as [model].'],
+    [KIM, '## Kind Kim\n\nPlant oaks.', '## [model]\n\nPlant oaks.'],
+    [KIM, 'Hello\n### **GPT-5**: ##\nText', 'Hello\n### **[model]**: ##\nText'],
+    [KIM, '**Kind Kim:**\nText', '**[model]:**\nText'],
+    [KIM, 'Kind Kim\n--------\nText', '[model]\n--------\nText'],
+    [KIM, 'Plant oaks.\n\n— Kind Kim.\n', 'Plant oaks.\n\n— [model].\n'],
+    [KIM, 'Kind Kim', '[model]'],
+    [CLAUDE, 'I am Claude, made by Anthropic.', 'I am [model], made by Anthropic.'],
+    [CLAUDE, 'As Claude Sonnet 4, I agree. I am the second.', 'As [model], I agree. I am the [model].'],
+    [SOLAR, 'I am solar. Sun here!', 'I am [model]. [model] here!'],
   ] as const) {
-    it(`replaces names in ${JSON.stringify(given)}`, () => expect(maskNames(given, names).text).to.equal(expected));
+    it(`hides the author in ${JSON.stringify(given)}`, () => {
+      expect(withoutAuthor(given, author, []).text).to.equal(expected);
+    });
   }
 
-  for (const text of [
-    'Offlines, geminis, éclaude, claudé, gptx, gpt_x, xgpt and claudetta are words of their own.',
-    'Llama and Mistral are animals or winds: no member is of them.',
-    'The mark [model] stays.',
-    '',
-  ]) {
-    it(`keeps ${JSON.stringify(text)}`, () => expect(maskNames(text, names)).to.deep.equal({ text, masked: [] }));
+  for (const [author, text] of [
+    [KIM, 'OpenAI charges 10 dollars, Anthropic 15; GPT-5.1-mini is cheap, says Kind Kim.'],
+    [KIM, 'As Claude, I agree. I am Anthropic. Google here.'],
+    [KIM, 'I am Kind Kimberley. As Kind Kim said, I agree. I am Kind Kim’s friend. I am GPT-5.2.'],
+    [KIM, '## Kind Kim and others\nKind Kim\nText'],
+    [SOLAR, 'I am solar powered. Known as solar power. Renewables such as solar, I think, win. Solar here is cheap.'],
+    [SOLAR, 'The solar economy\n\n- Solar\n- Wind'],
+    [{ ...SOLAR, model: null }, 'I am solar.'],
+    [{ ...SOLAR, model: 'openai/o3' }, 'As o, I agree. I am o.'],
+    [KIM, 'The mark [model] stays.'],
+    [KIM, ''],
+  ] as const) {
+    it(`keeps ${JSON.stringify(text)}`, () => {
+      expect(withoutAuthor(text, author, [])).to.deep.equal({ text, masked: [] });
+    });
   }
 
-  it('returns the names found, each once, in the order given', () => {
-    expect(maskNames('gpt, Claude, GPT-5, OFFLINE, claude', names).masked).to.deep.equal(['offline', 'claude', 'gpt']);
+  it('keeps a name that stands in the topic or in another answer', () => {
+    const text = 'As OpenAI, I am Kind Kim. I am m1.';
+    expect(withoutAuthor(text, KIM, ['Buy from OpenAI?', 'Kind-Kim is right.', 'am10']).text).to.equal(
+      'As OpenAI, I am Kind Kim. I am [model].',
+    );
+    expect(withoutAuthor(text, KIM, ['OpenAIs', 'Kind, Kimberley']).text).to.equal(
+      'As [model], I am [model]. I am [model].',
+    );
+  });
+
+  it('returns the names that it hides, each once, in lower case', () => {
+    const { masked } = withoutAuthor('I am KIND KIM. I am Kind-Kim. As GPT, I agree with OpenAI.', KIM, []);
+    expect(masked).to.have.members(['kind kim', 'gpt']);
   });
 
   it('takes signs of patterns in names as they are', () => {
-    const odd = namesToMask(['local/a+b(c)[d].*\\e$^|{2}', 'local/日本']);
-    expect(maskNames('x a+b(c)[d].*\\e$^|{2} y 日本 aab', odd).text).to.equal('x [model] y [model] aab');
-  });
-
-  it('finds nothing more in a masked text', () => {
-    const { text } = maskNames(`${MODELS.join(' ')} GPT-5.1 Claude Gemini-x.y offline`, names);
-    expect(maskNames(text, names)).to.deep.equal({ text, masked: [] });
+    const odd = { member: '$^|{2}*a', label: 'a+b(c)[d].*\\e', model: 'local/日本' };
+    expect(withoutAuthor('I am a+b(c)[d].*\\e! I am 日本. I am $^|{2}*a, aab', odd, []).text).to.equal(
+      'I am [model]! I am [model]. I am [model], aab',
+    );
   });
 
   // A pattern with a quadratic time would need many minutes.
-  for (const piece of ['gpt-', 'gpt-5_', 'claude-sonnet-', 'x', '-.', 'gpt5.', '日', '\u0301', 'offline/', 'openai ']) {
-    it(`masks a text of 2 MiB of ${JSON.stringify(piece)} in linear time`, () => {
+  for (const piece of [
+    'as ',
+    'I am ',
+    'known as ',
+    '# ',
+    '**',
+    ' ',
+    '\n',
+    'kind ',
+    'kim here ',
+    'I am gpt-',
+    'kim \n',
+    '— ',
+  ]) {
+    it(`reads 2 MiB of ${JSON.stringify(piece)} in linear time`, () => {
       const text = piece.repeat((2 * 1024 * 1024) / piece.length);
-      expect(maskNames(maskNames(text, names).text, names).masked).to.deep.equal([]);
+      expect(withoutAuthor(text, KIM, [text]).text).to.have.lengthOf.at.most(text.length + 100);
     });
   }
 });

@@ -63,7 +63,7 @@ describe('The feedback that nodes after a panel read', () => {
     ]);
   });
 
-  it('names no model of a member while they read the answers', () => {
+  it('keeps every other word of the critic, also names of models', () => {
     const members = MEMBERS.map((member) => ({ ...member, model: `offline/mind-${member.id}` }));
     const feedback = 'As Mind-A from offline I doubt it; mind-bold stays.';
     const story = given(
@@ -76,14 +76,33 @@ describe('The feedback that nodes after a panel read', () => {
         [edge('ask', 'score'), edge('score', 'order')],
       ),
     ).whenAll(...answers, scored('score', 4, feedback));
-    expect(promptInputFor(story.run, attemptOf(story.run, 'order')).feedback).to.deep.equal([
-      'As [model] from [model] I doubt it; mind-bold stays.',
+    expect(promptInputFor(story.run, attemptOf(story.run, 'order')).feedback).to.deep.equal([feedback]);
+  });
+});
+
+describe('The answers that a judge reads', () => {
+  it('hide a model by which two present themselves, and show one that another answer is about', () => {
+    const members = ['a', 'b', 'c'].map((id) => ({
+      id,
+      label: id.toUpperCase(),
+      model: `ollama/${id === 'c' ? 'solar' : 'ash'}`,
+    }));
+    const panel = { id: 'ask', role: 'panel' as const, countsIteration: true, graceMs: 0, members };
+    const edges = [{ id: 'ask->judge', source: 'ask', target: 'judge', condition: null }];
+    const story = given(graphWith([panel, { id: 'judge', role: 'judge' as const }], edges)).whenAll(
+      answered('a', 'I am ash. Build solar parks.'),
+      answered('b', 'As ash, I plant oaks.'),
+      answered('c', 'I am solar.'),
+    );
+    const { answers = [] } = promptInputFor(story.run, attemptOf(story.run, 'judge'));
+    expect(answers.map(({ text }) => text)).to.have.members([
+      ...['I am [model]. Build solar parks.', 'As [model], I plant oaks.', 'I am solar.'],
     ]);
   });
 });
 
 describe('The analysis that nodes after a judge read', () => {
-  it('names no model of a member, nor does a reviewer read one in it', () => {
+  it('has the words of the judge, also names of models', () => {
     const members = MEMBERS.map((member) => ({ ...member, model: `offline/mind-${member.id}` }));
     const panel = { id: 'ask', role: 'panel' as const, countsIteration: true, graceMs: 0, members };
     const edges = ['ask->judge', 'judge->order'].map((id) => {
@@ -99,10 +118,6 @@ describe('The analysis that nodes after a judge read', () => {
       completed(attemptOf(run, 'judge'), { analysis }),
     );
     const read = promptInputFor(story.run, attemptOf(story.run, 'order')).analysis;
-    expect(read).to.deep.equal({
-      ...analysis,
-      consensus: ['[model] is right.'],
-      blind_spots: ['As [model] I see none.'],
-    });
+    expect(read).to.deep.equal(analysis);
   });
 });
