@@ -146,7 +146,7 @@ function analysis(step: StepInput, ask: Ask): Promise<StepOutput | Failed> {
   const letters = lettersShown(step.promptInput);
   return askForJson(step, ask, {
     ...{ noun: 'analysis', unusable: 'unusable_analysis', again: 'Compare the responses again.' },
-    wanted: 'the lists "consensus", "contradictions", "partial_coverage", "unique_insights" and "blind_spots"',
+    wanted: `exactly the lists "consensus", "contradictions" ({topic, stances: [{response, stance}]}), "partial_coverage" ({responses, point}), "unique_insights" ({response, insight}) and "blind_spots", each response as one of the letters ${enumerated(letters)}`,
     read(answer) {
       const found = readAnalysis(answer, letters);
       return found === null ? null : { kind: 'analysed', analysis: found };

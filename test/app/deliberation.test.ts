@@ -307,6 +307,34 @@ describe('Panels, ranks, judges and juries', () => {
     await expectVerified(runId);
   });
 
+  it('ask a reviewer and a judge again after an answer without the lists that it must have', async () => {
+    const asked: Record<string, number> = {};
+    bench = await deliberatingService((kind) => {
+      if (kind !== 'ranking' && kind !== 'analysis') return null;
+      asked[kind] = (asked[kind] ?? 0) + 1;
+      if (asked[kind] > 1) return null;
+      const lists = { contradictions: [{ topic: 'Age' }], partial_coverage: [], unique_insights: [], blind_spots: [] };
+      return says(JSON.stringify(kind === 'ranking' ? { ranking: 'B > A' } : { consensus: 'All agree', ...lists }));
+    });
+    const members = FOUR.slice(0, 2).map(member);
+    const nodes = [
+      { ...PANEL, members },
+      { id: 'rank', type: 'rank', members: [member('oak')] },
+      { id: 'judge', type: 'judge' },
+    ];
+    const runId = await bench.start({ nodes, edges: [edge('panel', 'rank'), edge('rank', 'judge')] });
+    expect(await bench.rest.until(runId, isOver)).to.include({ status: 'completed' });
+    expect(asked).to.deep.equal({ ranking: 2, analysis: 2 });
+    const again = bench.server.calls
+      .map(({ body }) => textOf(body))
+      .filter((text) => text.includes('could not be used'));
+    expect(again).to.have.lengthOf(2);
+    const { rankings, analyses } = await deliberation(runId);
+    expect(rankings.map(({ comment }) => comment)).to.deep.equal(['The last is best']);
+    expect(analyses.map(({ analysis }) => analysis.consensus)).to.deep.equal([['Oaks are trees']]);
+    await expectVerified(runId);
+  });
+
   it('announce a panel of four once, also when a member is asked again, and name members in the rich stream', async () => {
     let asked = 0;
     let begin = (): void => undefined;

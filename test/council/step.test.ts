@@ -232,7 +232,9 @@ describe('A step of a judge', () => {
     const nothing: Reply = { error: new ModelFailed('Nothing came', { kind: 'empty_answer', retryable: true }) };
     const model = scriptedModel([nothing, analysed]);
     expect(await executeOn(model, comparer)).to.include({ kind: 'analysed' });
-    expect(model.requests[1]?.prompt).to.contain('"blind_spots". Compare the responses again.');
+    expect(model.requests[1]?.prompt)
+      .to.contain('"blind_spots", each response as')
+      .and.contain('Compare the responses again.');
     const outcome = await executeOn(scriptedModel([{ text: '{}' }, nothing, analysed]), comparer);
     expect(outcome).to.have.nested.property('failure.kind', 'unusable_analysis');
     expect(outcome).to.have.nested.property('failure.retryable', true);

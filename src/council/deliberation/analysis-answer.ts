@@ -1,81 +1,98 @@
-/** Reads a judge's analysis. It informs later nodes and decides no route, so an unusable entry of a list is left out. */
+/** Reads a judge's analysis. */
 import type { Analysis } from '../../generated/schemas.js';
 import { jsonBytes } from '../../graph/limits.js';
-import { isList, isRecord, listOf } from '../../system/untrusted.js';
+import { isList, isRecord } from '../../system/untrusted.js';
 import { cutAtSentence } from '../cut.js';
-import { answerWith, fieldIn, textOf } from '../json-answer.js';
-import { letterIn, namesOfResponses } from './letters.js';
+import { answerWith, fieldIn } from '../json-answer.js';
+import { letterIn } from './letters.js';
 
 /**
- * Reads the object with the five fields of an analysis in an answer (`answerWith`). An entry without text, or about no
- * response that was shown, is left out, and so are other fields. Null if there is no such object, if it lacks one of the
- * fields, or if a field is neither a list nor, for lists of texts, a text.
+ * Reads the object with exactly the five lists of an analysis in an answer (contract, section 6.4; `answerWith`), or null
+ * if there is none: if a field is missing, is no list or is another one, if an entry has other fields or another type, names
+ * a response that was not shown, or names none. Entries with a blank text are left out.
  *
  * Bounded: each list keeps its first 30 entries. If the JSON is larger than 64 KiB, every text is cut at a sentence to the
  * first of 4000, 2000, 1000, … characters at which it fits.
  */
 export function readAnalysis(answer: string, letters: readonly string[]): Analysis | null {
   const object = answerWith(answer, FIELDS);
-  if (object === null) return null;
-  const consensus = textsIn(fieldIn(object, 'consensus'));
-  const contradictions = entriesIn(fieldIn(object, 'contradictions'), (each) => contradictionIn(each, letters));
-  const partial = entriesIn(fieldIn(object, 'partial_coverage'), (each) => partialCoverageIn(each, letters));
-  const unique = entriesIn(fieldIn(object, 'unique_insights'), (each) => uniqueInsightIn(each, letters));
-  const blindSpots = textsIn(fieldIn(object, 'blind_spots'));
+  if (object === null || !hasExactly(object, FIELDS)) return null;
+  const consensus = listOf(fieldIn(object, 'consensus'), textIn);
+  const contradictions = listOf(fieldIn(object, 'contradictions'), (each) => contradictionIn(each, letters));
+  const partial = listOf(fieldIn(object, 'partial_coverage'), (each) => partialCoverageIn(each, letters));
+  const unique = listOf(fieldIn(object, 'unique_insights'), (each) => uniqueInsightIn(each, letters));
+  const blindSpots = listOf(fieldIn(object, 'blind_spots'), textIn);
   if (consensus === null || contradictions === null || partial === null || unique === null || blindSpots === null) {
     return null;
   }
-  const analysis = { consensus, contradictions, partial_coverage: partial, unique_insights: unique };
-  return bounded({ ...analysis, blind_spots: blindSpots });
+  return bounded({
+    consensus: firstOf(consensus, (text) => text),
+    contradictions: firstOf(contradictions, ({ topic }) => topic),
+    partial_coverage: firstOf(partial, ({ point }) => point),
+    unique_insights: firstOf(unique, ({ insight }) => insight),
+    blind_spots: firstOf(blindSpots, (text) => text),
+  });
 }
 
 const FIELDS = ['consensus', 'contradictions', 'partial_coverage', 'unique_insights', 'blind_spots'];
 
-/** The entries of a list that can be read, or null for anything but a list. */
-function entriesIn<Entry>(given: unknown, entryIn: (entry: object) => Entry | null): Entry[] | null {
+/** The first entries that are not blank. */
+function firstOf<Entry>(entries: readonly Entry[], textOf: (entry: Entry) => string): Entry[] {
+  return entries.filter((entry) => textOf(entry) !== '').slice(0, MAX_ENTRIES);
+}
+
+/** The entries of a list, or null if it is no list or one of them cannot be read. */
+function listOf<Entry>(given: unknown, entryIn: (entry: unknown) => Entry | null): readonly Entry[] | null {
   if (!isList(given)) return null;
-  return given
-    .filter(isRecord)
-    .flatMap((each) => entryIn(each) ?? [])
-    .slice(0, MAX_ENTRIES);
+  const entries = given.flatMap((each) => entryIn(each) ?? []);
+  return entries.length === given.length ? entries : null;
 }
 
-/** The texts of a list, or one text, or null for anything else. */
-function textsIn(given: unknown): string[] | null {
-  if (!isList(given) && typeof given !== 'string') return null;
-  const texts = isList(given) ? given : [given];
-  return texts.flatMap((each) => someText(each) ?? []).slice(0, MAX_ENTRIES);
+/** As listOf, with at least one entry. */
+function someOf<Entry>(given: unknown, entryIn: (entry: unknown) => Entry | null): readonly Entry[] | null {
+  const entries = listOf(given, entryIn);
+  return entries?.length === 0 ? null : entries;
 }
 
-function contradictionIn(given: object, letters: readonly string[]): Analysis['contradictions'][number] | null {
-  const topic = someText(fieldIn(given, 'topic'));
-  const stances = listOf(fieldIn(given, 'stances'))
-    .filter(isRecord)
-    .flatMap((each) => {
-      const response = letterIn(fieldIn(each, 'response'), letters);
-      const stance = someText(fieldIn(each, 'stance'));
-      return response === null || stance === null ? [] : [{ response, stance }];
-    });
-  return topic === null || stances.length === 0 ? null : { topic, stances: stances.slice(0, letters.length) };
+function contradictionIn(given: unknown, letters: readonly string[]): Analysis['contradictions'][number] | null {
+  if (!isRecord(given) || !hasExactly(given, ['topic', 'stances'])) return null;
+  const topic = textIn(fieldIn(given, 'topic'));
+  const stances = someOf(fieldIn(given, 'stances'), (each) => stanceIn(each, letters));
+  return topic === null || stances === null ? null : { topic, stances: stances.slice(0, letters.length) };
 }
 
-function partialCoverageIn(given: object, letters: readonly string[]): Analysis['partial_coverage'][number] | null {
-  const point = someText(fieldIn(given, 'point'));
-  const named = namesOfResponses(fieldIn(given, 'responses'));
-  const responses = named.flatMap((each) => letterIn(each, letters) ?? []);
-  return point === null || responses.length === 0 ? null : { responses: [...new Set(responses)], point };
-}
-
-function uniqueInsightIn(given: object, letters: readonly string[]): Analysis['unique_insights'][number] | null {
+function stanceIn(
+  given: unknown,
+  letters: readonly string[],
+): Analysis['contradictions'][number]['stances'][number] | null {
+  if (!isRecord(given) || !hasExactly(given, ['response', 'stance'])) return null;
   const response = letterIn(fieldIn(given, 'response'), letters);
-  const insight = someText(fieldIn(given, 'insight'));
+  const stance = textIn(fieldIn(given, 'stance'));
+  return response === null || stance === null ? null : { response, stance };
+}
+
+function partialCoverageIn(given: unknown, letters: readonly string[]): Analysis['partial_coverage'][number] | null {
+  if (!isRecord(given) || !hasExactly(given, ['responses', 'point'])) return null;
+  const responses = someOf(fieldIn(given, 'responses'), (each) => letterIn(each, letters));
+  const point = textIn(fieldIn(given, 'point'));
+  return responses === null || point === null ? null : { responses: [...new Set(responses)], point };
+}
+
+function uniqueInsightIn(given: unknown, letters: readonly string[]): Analysis['unique_insights'][number] | null {
+  if (!isRecord(given) || !hasExactly(given, ['response', 'insight'])) return null;
+  const response = letterIn(fieldIn(given, 'response'), letters);
+  const insight = textIn(fieldIn(given, 'insight'));
   return response === null || insight === null ? null : { response, insight };
 }
 
-/** A text that is not blank, or null. */
-function someText(given: unknown): string | null {
-  const text = textOf(given)?.trim() ?? '';
-  return text === '' ? null : text;
+/** Whether an object has these fields, in any case, and no other. */
+function hasExactly(object: object, names: readonly string[]): boolean {
+  return Object.keys(object).length === names.length && names.every((name) => fieldIn(object, name) !== undefined);
+}
+
+/** A text without the space around it, or null for anything else. */
+function textIn(given: unknown): string | null {
+  return typeof given === 'string' ? given.trim().toWellFormed() : null;
 }
 
 function bounded(analysis: Analysis): Analysis {

@@ -1,6 +1,4 @@
-/** Reads the letters of responses in a model's JSON. */
-import { isRecord, listOf } from '../../system/untrusted.js';
-import { fieldIn } from '../json-answer.js';
+/** Reads the letter of a response in a model's JSON. */
 
 /** The letter in a text such as `B`, `1. b` or `Response B`, or null if it names none of those shown. */
 export function letterIn(given: unknown, letters: readonly string[]): string | null {
@@ -8,10 +6,4 @@ export function letterIn(given: unknown, letters: readonly string[]): string | n
   const words = given.replace(/\P{L}+/gu, ' ').trim();
   const letter = /^(?:(?:response|answer) )?([a-z])$/i.exec(words)?.[1]?.toUpperCase();
   return letters.find((each) => each === letter) ?? null;
-}
-
-/** The names in a list, or in a text with signs or "and" between them. The name in an object is its `response`. */
-export function namesOfResponses(given: unknown): readonly unknown[] {
-  const names = typeof given === 'string' ? given.split(/[>,&\n]|\band\b/i) : listOf(given);
-  return names.map((each) => (isRecord(each) ? fieldIn(each, 'response') : each));
 }

@@ -1,8 +1,9 @@
 /** Reads a reviewer's ranking. It decides which answers stay, so an incomplete or ambiguous one is not used. */
 import { MAX_FEEDBACK_CHARS } from '../../graph/limits.js';
+import { isList } from '../../system/untrusted.js';
 import { cutAtSentence } from '../cut.js';
 import { answerWith, fieldIn, textOf } from '../json-answer.js';
-import { letterIn, namesOfResponses } from './letters.js';
+import { letterIn } from './letters.js';
 
 /** A usable answer of a reviewer. */
 export interface Ranking {
@@ -13,14 +14,15 @@ export interface Ranking {
 }
 
 /**
- * Reads the object with a `ranking` in an answer (`answerWith`): a list, or a text such as `B > A > C`. It holds each
- * shown letter exactly once, as a letter or as "Response B". A missing comment is empty. Null if
- * there is none or it is unusable.
+ * Reads the object with a `ranking` in an answer (contract, section 6.4; `answerWith`), or null if there is none or it is
+ * unusable: the ranking is a list of texts, and holds each shown letter exactly once, as `B` or as "Response B". A missing
+ * comment is empty, and other fields are ignored.
  */
 export function readRanking(answer: string, letters: readonly string[]): Ranking | null {
   const object = answerWith(answer, ['ranking'], ['comment']);
   if (object === null) return null;
-  const names = namesOfResponses(fieldIn(object, 'ranking'));
+  const names = fieldIn(object, 'ranking');
+  if (!isList(names)) return null;
   const ranking = names.flatMap((each) => letterIn(each, letters) ?? []);
   const comment = textOf(fieldIn(object, 'comment'));
   const isWhole = names.length === letters.length && new Set(ranking).size === letters.length;

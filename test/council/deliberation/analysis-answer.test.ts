@@ -55,9 +55,9 @@ describe('readAnalysis', () => {
           ],
         },
       ],
-      partial_coverage: [{ responses: 'A and B', point: 'Roots' }],
+      partial_coverage: [{ responses: ['a', 'Response B'], point: 'Roots' }],
       unique_insights: [{ response: 'Response B', insight: 'Bees' }],
-      blind_spots: 'Water',
+      blind_spots: ['Water'],
     };
     expect(read(given)).to.deep.equal(WHOLE);
   });
@@ -73,33 +73,46 @@ describe('readAnalysis', () => {
     expect(read({})).to.equal(null);
   });
 
-  it('leaves out other fields, entries without text, and what names no response that was shown', () => {
+  it('leaves out entries with a blank text', () => {
     const given = {
       ...WHOLE,
-      verdict: 'B',
-      consensus: ['', 'Trees cool streets.', 5],
-      contradictions: [
-        {
-          ...WHOLE.contradictions[0],
-          stances: [...(WHOLE.contradictions[0]?.stances ?? []), { response: 'D', stance: 'x' }],
-          why: 1,
-        },
-        { topic: 'Age', stances: [{ response: 'D', stance: 'x' }] },
-        { topic: ' ', stances: [{ response: 'A', stance: 'x' }] },
-        'Cost',
-      ],
-      partial_coverage: [
-        { responses: ['A', 'A', 'B', 'E'], point: 'Roots' },
-        { responses: ['E'], point: 'x' },
-        { responses: ['A'] },
-      ],
-      unique_insights: [
-        { response: 'B', insight: 'Bees' },
-        { response: 'm2', insight: 'x' },
-      ],
+      consensus: ['', ...WHOLE.consensus],
+      contradictions: [...WHOLE.contradictions, { topic: ' ', stances: [{ response: 'A', stance: 'x' }] }],
+      partial_coverage: [...WHOLE.partial_coverage, { responses: ['A'], point: '' }],
+      unique_insights: [{ response: 'A', insight: ' ' }, ...WHOLE.unique_insights],
+      blind_spots: [' ', ...WHOLE.blind_spots],
     };
     expect(read(given)).to.deep.equal(WHOLE);
   });
+
+  const STANCE = { response: 'A', stance: 'Cheap.' };
+  for (const [what, change] of [
+    ['a further field', { verdict: 'B' }],
+    ['a text as consensus', { consensus: 'Trees cool streets.' }],
+    ['a text as blind spots', { blind_spots: 'Water' }],
+    ['a number among texts', { consensus: ['Trees cool streets.', 5] }],
+    ['a list among texts', { blind_spots: [['Water']] }],
+    ['an object among texts', { consensus: [{ text: 'Trees cool streets.' }] }],
+    ['null among texts', { consensus: [null] }],
+    ['a text as contradiction', { contradictions: ['Cost'] }],
+    ['a contradiction without stances', { contradictions: [{ topic: 'Cost' }] }],
+    ['a contradiction with an empty list of stances', { contradictions: [{ topic: 'Cost', stances: [] }] }],
+    ['a contradiction without a topic', { contradictions: [{ stances: [STANCE] }] }],
+    ['a contradiction with a further field', { contradictions: [{ topic: 'Cost', stances: [STANCE], why: 'x' }] }],
+    ['stances by letter', { contradictions: [{ topic: 'Cost', stances: { A: 'Cheap.' } }] }],
+    ['a stance without a response', { contradictions: [{ topic: 'Cost', stances: [STANCE, { stance: 'x' }] }] }],
+    ['a stance that is a number', { contradictions: [{ topic: 'Cost', stances: [{ ...STANCE, stance: 5 }] }] }],
+    ['a stance of no response shown', { contradictions: [{ topic: 'Cost', stances: [{ ...STANCE, response: 'D' }] }] }],
+    ['a text as responses', { partial_coverage: [{ responses: 'A and B', point: 'Roots' }] }],
+    ['an empty list of responses', { partial_coverage: [{ responses: [], point: 'Roots' }] }],
+    ['a response that was not shown among others', { partial_coverage: [{ responses: ['A', 'E'], point: 'Roots' }] }],
+    ['a partial coverage without a point', { partial_coverage: [{ responses: ['A'] }] }],
+    ['an insight of a member', { unique_insights: [{ response: 'm2', insight: 'Bees' }] }],
+    ['an insight of a list of responses', { unique_insights: [{ response: ['B'], insight: 'Bees' }] }],
+    ['an insight that is a list', { unique_insights: [{ response: 'B', insight: ['Bees'] }] }],
+  ] as const) {
+    it(`refuses ${what}`, () => expect(read({ ...WHOLE, ...change })).to.equal(null));
+  }
 
   for (const [what, text] of [
     ['nothing', ''],
