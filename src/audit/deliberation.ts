@@ -14,6 +14,7 @@ import { upcast } from '../run/events.js';
 import type { OpenPanel, SeatedStep } from '../run/panels/panels.js';
 import { membersBehind, openPanel, openPanels } from '../run/panels/panels.js';
 import type { RunState } from '../run/state.js';
+import { isFinished } from '../run/state.js';
 import { foldNext } from '../run/stream.js';
 import type { InheritedAnswer } from './inherited-answers.js';
 import { inheritedAnswers } from './inherited-answers.js';
@@ -69,7 +70,8 @@ async function partOf(runId: string, events: AsyncIterable<RunEvent>): Promise<P
   }
   if (run === null) return null;
   const { plan } = run;
-  const open = openPanels(run).map((panel): RecordedPanel => ({ plan, panel, end: null }));
+  const isOver = isFinished(run);
+  const open = openPanels(run).map((panel): RecordedPanel => ({ plan, panel, end: null, isOver }));
   const { parent } = run.request;
   return { parent, inherited, closed: closed.toSorted(byStep), open, analyses, headHash: run.head.hash };
 }
@@ -82,11 +84,13 @@ function byStep(a: RecordedPanel, b: RecordedPanel): number {
 interface RecordedPanel extends Pick<RunState, 'plan'> {
   readonly panel: OpenPanel;
   readonly end: PanelClosedData | null;
+  /** Whether it can get no further answers: it has closed, or the run has ended. */
+  readonly isOver: boolean;
 }
 
 function closedPanel(before: RunState, end: PanelClosedData): readonly RecordedPanel[] {
   const panel = openPanel(before, end.panelStep);
-  return panel === null ? [] : [{ plan: before.plan, panel, end }];
+  return panel === null ? [] : [{ plan: before.plan, panel, end, isOver: true }];
 }
 
 function analysisIn(
@@ -98,7 +102,7 @@ function analysisIn(
   return [{ node, model, order_shown: [...orderShown], analysis: output.analysis }];
 }
 
-function answersOf({ plan, panel, end }: RecordedPanel): readonly MemberAnswer[] {
+function answersOf({ plan, panel, isOver }: RecordedPanel): readonly MemberAnswer[] {
   const { node } = panel;
   if (plan.node(node).role !== 'panel') return [];
   const labels = new Map(membersOf(plan, panel).map(({ id, label }) => [id, label]));
@@ -109,7 +113,7 @@ function answersOf({ plan, panel, end }: RecordedPanel): readonly MemberAnswer[]
       return [{ ...of, text: output.answer, status: 'answered', error: null }];
     }
     if (error !== null) return [{ ...of, text: null, status: 'failed', error }];
-    return end === null ? [] : [{ ...of, text: null, status: 'discarded', error: null }];
+    return isOver ? [{ ...of, text: null, status: 'discarded', error: null }] : [];
   });
 }
 

@@ -99,7 +99,7 @@ describe('Panels, ranks, judges and juries', () => {
     await expectVerified(runId);
   });
 
-  it('show the node and what is answered so far while a member is at work', async () => {
+  it('show the node and what is answered so far while a member is at work, which a cancel discards', async () => {
     bench = await deliberatingService((_, { body }) => (body.model === 'yew' ? hangs : null));
     const nodes = [{ id: 'begin' }, PANEL, { ...PANEL, id: 'later' }];
     const runId = await bench.start({ nodes, edges: [edge('begin', 'panel'), edge('panel', 'later')] });
@@ -126,7 +126,11 @@ describe('Panels, ranks, judges and juries', () => {
     expect(prompt).to.include({ node: 'panel', member: 'yew-id', role: 'panel', verified: true });
     await expectVerified(runId);
     rest.read(await rest.post(`/api/councils/run/${runId}/cancel`), 200, 'run-result.json');
-    expect((await deliberation(runId)).answers).to.have.lengthOf(3);
+    const { answers } = await deliberation(runId);
+    expect(answers.map(({ member: id, status, text }) => [id, status, text])).to.deep.equal([
+      ...FOUR.slice(0, 3).map((name) => [`${name}-id`, 'answered', `Text of ${name}`]),
+      ['yew-id', 'discarded', null],
+    ]);
     await expectVerified(runId);
   });
 

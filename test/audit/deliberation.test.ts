@@ -7,7 +7,7 @@ import type { RunEvent } from '../../src/run/events.js';
 import type { RunState } from '../../src/run/state.js';
 import { nodeSystem } from '../../src/system/system.js';
 import type { Story, When } from '../support/given.js';
-import { completed, failed, given, graphWith, RUN_ID, wrote } from '../support/given.js';
+import { attemptOf, completed, failed, given, graphWith, RUN_ID, wrote } from '../support/given.js';
 import { randomStory } from '../support/random-history.js';
 import { schemaCheck } from '../support/schema-check.js';
 
@@ -66,6 +66,29 @@ describe('The deliberation of a run', () => {
     expect(answers.map(({ member }) => member)).to.deep.equal(['c']);
     expect(juries[0]).to.deep.include({ score: 7.5 });
   });
+
+  for (const [how, end] of [
+    ['is cancelled', { type: 'CancelRun', actor: null }],
+    ['fails at another node', (run: RunState) => failed(attemptOf(run, 'side'), null)],
+  ] as const) {
+    it(`has each member of an open panel that had not answered as discarded once the run ${how}`, async () => {
+      const nodes = [{ id: 'plan' }, PANEL, { id: 'side' }];
+      const start = given(graphWith(nodes, [edge('plan', 'panel'), edge('plan', 'side')])).whenAll(wrote('plan'));
+      expect(answersOf(await deliberation(start.when(end).events))).to.deep.equal(
+        ['a', 'b', 'c'].map((id) => `panel ${id} discarded`),
+      );
+      const answered = start.whenAll(answer('panel', 'b'), by('panel', 'c', null));
+      const quorum = start.when(answer('panel', 'b'));
+      expect(answersOf(await deliberation(quorum.events))).to.deep.equal(['panel b answered']);
+      expect(answersOf(await deliberation(quorum.when(end).events))).to.deep.equal([
+        ...['panel a discarded', 'panel b answered', 'panel c discarded'],
+      ]);
+      // The panel fails the run itself.
+      expect(answersOf(await deliberation(answered.events))).to.deep.equal([
+        ...['panel a discarded', 'panel b answered', 'panel c failed'],
+      ]);
+    });
+  }
 
   it('has several panels, and executions of one in a loop, in the order of the record', async () => {
     const other = { ...PANEL, id: 'other', quorum: 1, members: members('d', 'e') };

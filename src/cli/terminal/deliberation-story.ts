@@ -5,6 +5,7 @@ import type {
   JuryRecord,
   MemberAnswer,
   NodeOutput,
+  NodeStartedData,
   PanelClosedData,
   RankingResult,
   ReviewerRanking,
@@ -61,12 +62,31 @@ export function storyOf(record: DeliberationRecord, events: readonly RunEvent[])
       addOpen(open, event.data, entryOf(event.data.output));
     }
   }
+  for (const data of cutOffIn(events)) addOpen(open, data, { answers: 1 });
   const left = new Queues(record);
   const underWay = new Map([...open.values()].map(({ node, ...counts }) => [node, counts]));
   const earlier: Execution = { ...left.takeBefore(ends, underWay), closed: null };
   const own = ends.map(({ node, closed, counts }): Execution => ({ ...left.take(node, counts), closed }));
   return { executions: [earlier, ...own, { ...left.rest(), closed: null }], failures, ...labelsIn(events) };
 }
+
+/** The last attempts of a panel's members that had not answered when the run ended, which a record shows as discarded. */
+function cutOffIn(events: readonly RunEvent[]): readonly NodeStartedData[] {
+  const [first] = events;
+  if (first?.type !== 'RunRequested' || !events.some(({ type }) => ENDS.has(type))) return [];
+  const panels = new Set(first.data.graph.nodes.filter(({ role }) => role === 'panel').map(({ id }) => id));
+  const atWork = new Map<number, NodeStartedData>();
+  const ended = new Set<number>();
+  const closed = new Set<number | undefined>();
+  for (const { type, data } of events) {
+    if (type === 'NodeStarted' && panels.has(data.node)) atWork.set(data.step, data);
+    if (type === 'NodeCompleted' || (type === 'NodeFailed' && data.final === true)) ended.add(data.step);
+    if (type === 'PanelClosed') closed.add(data.panelStep);
+  }
+  return [...atWork.values()].filter(({ step, panelStep }) => !ended.has(step) && !closed.has(panelStep));
+}
+
+const ENDS: ReadonlySet<string> = new Set(['RunCompleted', 'RunFailed']);
 
 function entryOf(output: NodeOutput): Partial<Counts> {
   if ('answer' in output) return { answers: 1 };

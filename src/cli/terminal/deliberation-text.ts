@@ -67,7 +67,7 @@ function answersText(panel: readonly MemberAnswer[], { nodeLabel, memberLabel, s
     const known = memberLabel(member);
     const name = inOneLine(known === member && label !== member ? `${label} (${member})` : known);
     const head = `  ${style('cyan', name)}  ${style(STATUS_STYLES[status], status)}  ${modelText(model)}`;
-    if (status === 'discarded') return [head, '    It had not answered when the panel closed.'];
+    if (status === 'discarded') return [head, '    It had not answered when the panel closed or the run ended.'];
     return [head, indented(text ?? error ?? '')];
   });
   return lines([heading(`Answers of panel ${nodeLabel(panel[0]?.node ?? '')}`, style), ...blocks.flat()]);

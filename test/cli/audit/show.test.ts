@@ -170,7 +170,7 @@ describe('council show', () => {
       [
         'Answers of panel panel',
         `  ash  discarded  ${MODEL}`,
-        '    It had not answered when the panel closed.',
+        '    It had not answered when the panel closed or the run ended.',
         `  ash (elm)  failed  ${MODEL}`,
         '    No \uFFFD[2J such thing',
         '',

@@ -239,7 +239,9 @@ function deliberationIn({ executions, keptAnswers }: ExecutionTrace, plan: Plan)
 type Own = Execution & PanelExecution;
 
 function answersIn({ node, members }: Own): readonly MemberAnswer[] {
-  return members.flatMap(({ member, label, model, state: status, error, output }): readonly MemberAnswer[] => {
+  return members.flatMap(({ member, label, model, state, error, output }): readonly MemberAnswer[] => {
+    // The console tells members that the end of the run has cut off from those that the end of their panel has.
+    const status = state === 'cancelled' ? 'discarded' : state;
     if (status !== 'answered' && status !== 'failed' && status !== 'discarded') return [];
     const value = output?.value;
     const text = value !== undefined && 'answer' in value ? value.answer : null;
