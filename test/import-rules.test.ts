@@ -236,7 +236,7 @@ const RULES: Readonly<Record<string, Rule>> = {
 
   // Browsers load it: the client, and of the service only what folds and routes.
   console: {
-    ours: ['client', 'graph/label', 'run/budget/end', 'run/cost-text', 'run/failure-texts'],
+    ours: ['client', 'graph/label', 'run/budget/end', 'run/cost-text', 'run/failure-texts', 'system/dollars'],
     types: ['generated'],
     node: 'none',
     npm: ['preact', '@preact/signals'],
@@ -246,7 +246,7 @@ const RULES: Readonly<Record<string, Rule>> = {
     ours: [
       ...['console/record', 'eventsourcing/canonical-json', 'graph', 'council/deliberation', ...PURE_OF_RUN],
       ...['run/panels', 'audit/inherited-answers'],
-      ...['run/budget/budget-text', 'run/budget/end'],
+      ...['run/budget/budget-text', 'run/budget/end', 'system/dollars'],
     ],
     types: ['generated', 'client/run-events', 'run/state'],
     npm: ['markdown-it', 'markdown-it-footnote', 'character-entities-html4', '@dagrejs/dagre', 'diff'],

@@ -2,6 +2,7 @@
  * What calls to models cost, by a table of prices in the field names of LiteLLM's price file. `schemas/tables/prices.json`
  * is shipped; PRICES_FILE adds to it and wins.
  */
+import { costOfTokens, dollarsOf, exactDollars } from '../system/dollars.js';
 import { isRecord } from '../system/untrusted.js';
 import type { ModelUsage } from './port.js';
 
@@ -137,11 +138,13 @@ export function costOf(usage: ModelUsage, price: ModelPrice | null): number | nu
   const cached = Math.min(cachedInputTokens ?? 0, inputTokens);
   const written = Math.min(cacheWriteTokens ?? 0, inputTokens - cached);
   const plain = inputTokens - cached - written;
-  return (
-    plain * price.input +
-    cached * (price.cacheRead ?? price.input) +
-    written * (price.cacheWrite ?? price.input) +
-    outputTokens * price.output
+  return dollarsOf(
+    costOfTokens([
+      [plain, price.input],
+      [cached, price.cacheRead ?? price.input],
+      [written, price.cacheWrite ?? price.input],
+      [outputTokens, price.output],
+    ]),
   );
 }
 
@@ -172,5 +175,5 @@ function sorted(entries: Readonly<Record<string, unknown>>): readonly (readonly 
 
 /** A price of a token as US dollars for a million tokens, without the rounding errors of binary fractions. */
 export function perMillion(usdPerToken: number): number {
-  return Number((usdPerToken * 1_000_000).toPrecision(9));
+  return dollarsOf(1_000_000n * exactDollars(usdPerToken));
 }

@@ -1,4 +1,5 @@
 /** Token counts as providers report them: a number, or null where a provider reports none. */
+import { sumOfDollars } from '../system/dollars.js';
 import { fieldOf, recordOf } from '../system/untrusted.js';
 import type { ModelUsage } from './port.js';
 
@@ -34,13 +35,13 @@ export function totalUsage(
     }
     return sum;
   };
-  const costUsd = total((each) => each.costUsd);
+  const costs = usages.flatMap((each) => each.costUsd ?? []);
   return {
     inputTokens: total((each) => each.inputTokens),
     cachedInputTokens: total((each) => each.cachedInputTokens),
     cacheWriteTokens: total((each) => each.cacheWriteTokens),
     outputTokens: total((each) => each.outputTokens),
     reasoningTokens: total((each) => each.reasoningTokens),
-    ...(costUsd !== null && { costUsd }),
+    ...(costs.length > 0 && costs.length === usages.length && { costUsd: sumOfDollars(costs) }),
   };
 }

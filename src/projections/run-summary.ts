@@ -6,6 +6,7 @@ import type { RunState, RunStatus } from '../run/state.js';
 import type { ApproverRule } from '../run/pauses/approvals.js';
 import { deadlineOf, ruleAt } from '../run/pauses/approvals.js';
 import type { RunSpending } from '../run/budget/spending.js';
+import { reservationFor } from '../run/budget/spending.js';
 import {
   completedAtOf,
   failureOf,
@@ -220,7 +221,8 @@ function failureIn(run: RunState): Pick<RunSummary, 'error' | 'failureKind'> {
 }
 
 function budgetIn({ budget, spent }: RunSpending): NonNullable<RunSummary['budget']> {
-  return { ...budget, spentUsd: spent.usd, spentTokens: spent.tokens };
+  const { usd, tokens } = reservationFor(spent);
+  return { ...budget, spentUsd: usd, spentTokens: tokens };
 }
 
 function deadlineIn(run: RunState): string | null {

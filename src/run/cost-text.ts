@@ -1,4 +1,5 @@
 /** Costs in words, for the console and the terminal. */
+import { dollarDigits } from '../system/dollars.js';
 
 /** US dollars with two digits that count: `$12.30`, `$0.042`, `less than $0.0001`. */
 export function dollarText(dollars: number): string {
@@ -49,13 +50,15 @@ export interface BudgetSpent {
 
 /** The limits of a budget, or other amounts: `$0.50 and 9000 tokens`. */
 export function limitsText({ usd, tokens }: Pick<BudgetSpent, 'usd' | 'tokens'>): string {
-  return [...(usd === null ? [] : [`$${usd}`]), ...(tokens === null ? [] : [`${tokens} tokens`])].join(' and ');
+  return [...(usd === null ? [] : [`$${dollarDigits(usd)}`]), ...(tokens === null ? [] : [`${tokens} tokens`])].join(
+    ' and ',
+  );
 }
 
 /** What is spent of a budget, in its limits: `$0.02 of $0.50, 2326 of 9000 tokens`. */
 export function budgetText({ usd, tokens, spentUsd, spentTokens }: BudgetSpent): string {
   return [
-    ...(usd === null ? [] : [`${spentUsd === null ? 'unknown cost' : dollarText(spentUsd)} of $${usd}`]),
+    ...(usd === null ? [] : [`${spentUsd === null ? 'unknown cost' : dollarText(spentUsd)} of $${dollarDigits(usd)}`]),
     ...(tokens === null ? [] : [`${spentTokens} of ${tokens} tokens`]),
   ].join(', ');
 }

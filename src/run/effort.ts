@@ -10,6 +10,8 @@ import type {
   RunTotals,
   ToolCalledData,
 } from '../generated/schemas.js';
+import type { ExactDollars } from '../system/dollars.js';
+import { dollarsOf, exactDollars } from '../system/dollars.js';
 import type { RunEvent } from './events.js';
 
 /** The calls to one model. */
@@ -33,8 +35,8 @@ export interface ModelEffort {
   readonly reasoningTokens: number | null;
   /** Calls whose cost is in the sum. */
   readonly pricedCalls: number;
-  /** US dollars: sum over the priced calls, or null if there are none. */
-  readonly costUsd: number | null;
+  /** Sum over the priced calls, or null if there are none. */
+  readonly cost: ExactDollars | null;
 }
 
 /** An attempt that has not ended. */
@@ -152,7 +154,7 @@ function costOf(
     cachedInputTokens,
     reasoningTokens,
     pricedCalls,
-    costUsd,
+    cost: costUsd === null ? null : exactDollars(costUsd),
   };
 }
 
@@ -203,7 +205,7 @@ function noneOf(model: string): ModelEffort {
     cachedInputTokens: null,
     reasoningTokens: null,
     pricedCalls: 0,
-    costUsd: null,
+    cost: null,
   };
 }
 
@@ -218,13 +220,17 @@ function withChange(before: ModelEffort, change: Change): ModelEffort {
     cachedInputTokens: sumOf(before.cachedInputTokens, change.cachedInputTokens),
     reasoningTokens: sumOf(before.reasoningTokens, change.reasoningTokens),
     pricedCalls: before.pricedCalls + (change.pricedCalls ?? 0),
-    costUsd: sumOf(before.costUsd, change.costUsd),
+    cost: plus(before.cost, change.cost),
   };
 }
 
 /** The sum of what is known, or null if nothing is. */
 function sumOf(before: number | null, more: number | null = null): number | null {
   return more === null ? before : (before ?? 0) + more;
+}
+
+function plus(before: ExactDollars | null, more: ExactDollars | null = null): ExactDollars | null {
+  return more === null ? before : (before ?? 0n) + more;
 }
 
 type ModelUsageTotals = Required<ModelTotals>;
@@ -261,6 +267,6 @@ function modelTotalsOf(effort: ModelEffort): ModelUsageTotals {
     cachedInputTokens: effort.cachedInputTokens,
     reasoningTokens: effort.reasoningTokens,
     pricedCalls: effort.pricedCalls,
-    costUsd: effort.costUsd,
+    costUsd: effort.cost === null ? null : dollarsOf(effort.cost),
   };
 }

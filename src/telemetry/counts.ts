@@ -3,6 +3,7 @@ import type { NodeCompletedData, NodeFailedData } from '../generated/schemas.js'
 import type { EndedCall } from '../models/bounded.js';
 import type { OwnAppend } from '../run/live/own-appends.js';
 import type { RunEvent } from '../run/events.js';
+import { sumOfDollars } from '../system/dollars.js';
 import { ModelLabels } from './model-labels.js';
 import { Distribution, Tally } from './tally.js';
 
@@ -35,7 +36,7 @@ export class Counts {
   readonly cachedInputTokens = new Tally();
   readonly outputTokens = new Tally();
   readonly reasoningTokens = new Tally();
-  readonly costUsd = new Tally();
+  readonly costUsd = new Tally((sum, amount) => sumOfDollars([sum, amount]));
   readonly appendSeconds = new Distribution(APPEND_SECONDS);
 
   /** @param providers names of the configured providers, the default first */

@@ -12,12 +12,18 @@ export interface Labelled<Value> {
 /** Sums by labels. */
 export class Tally {
   readonly #sums = new Map<string, { readonly labels: Labels; value: number }>();
+  readonly #plus: (sum: number, amount: number) => number;
+
+  /** @param plus default: the sum of binary fractions */
+  constructor(plus = (sum: number, amount: number): number => sum + amount) {
+    this.#plus = plus;
+  }
 
   add(amount: number, ...labels: Labels): void {
     const key = labels.join('\n');
     const sum = this.#sums.get(key);
     if (sum === undefined) this.#sums.set(key, { labels, value: amount });
-    else sum.value += amount;
+    else sum.value = this.#plus(sum.value, amount);
   }
 
   all(): readonly Labelled<number>[] {

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { exactDollars } from '../../src/system/dollars.js';
 import type { GraphNode, NodeCompletedData, NodeFailedData, RunBudget } from '../../src/generated/schemas.js';
 import type { LanguageModel } from '../../src/models/port.js';
 import { usageOf } from '../../src/run/effort.js';
@@ -144,7 +145,7 @@ describe('The cost of an attempt', () => {
       const { run, end } = await runWith(model, { budget: { ...AMPLE, usd: 50 } });
       expect(end).to.deep.include({ kind: 'empty_answer', costUsd: 0.3 });
       expect(end?.usage).to.include({ inputTokens: null, outputTokens: 9 });
-      expect(run?.spending?.spent.usd).to.equal(0.3);
+      expect(run?.spending?.spent.usd).to.equal(exactDollars(0.3));
     });
 
     it('that breaks off in a stream is what the stream has reported', async () => {

@@ -97,7 +97,7 @@ describe('A request that is made again within an attempt of a run with a budget'
     const waiting = await runWhen(engine, runId, ({ progress }) =>
       progress.frontier.some(({ outage }) => outage !== null),
     );
-    expect(waiting.spending?.spent).to.deep.equal({ tokens: 0, usd: 0 });
+    expect(waiting.spending?.spent).to.deep.equal({ tokens: 0, usd: 0n });
     await server.comeBack();
     const [run] = await allFinished(engine, [runId]);
     const events = await checkRecord(engine.log, runId);

@@ -58,10 +58,10 @@ describe('Prices', () => {
 
 describe('Cost of a call', () => {
   it('prices cached and written tokens by their own prices', () => {
-    expect(costOf(USAGE, PRICE)).to.be.closeTo(1000e-6 + 1000e-6, 1e-12);
+    expect(costOf(USAGE, PRICE)).to.equal(0.002);
     const cached = { ...USAGE, cachedInputTokens: 600, cacheWriteTokens: 100 };
-    expect(costOf(cached, PRICE)).to.be.closeTo(300e-6 + 60e-6 + 125e-6 + 1000e-6, 1e-12);
-    expect(costOf(cached, { ...PRICE, cacheRead: null, cacheWrite: null })).to.be.closeTo(2000e-6, 1e-12);
+    expect(costOf(cached, PRICE)).to.equal(0.001485);
+    expect(costOf(cached, { ...PRICE, cacheRead: null, cacheWrite: null })).to.equal(0.002);
   });
 
   it('is unknown without a price or without a count, never 0', () => {

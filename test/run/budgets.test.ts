@@ -1,7 +1,13 @@
 import { expect } from 'chai';
 import type { Graph, GraphNode, NodeOutput, NodeUsage, RunBudget } from '../../src/generated/schemas.js';
-import { dollarsUp } from '../../src/run/budget/budget-text.js';
-import { mostTokens, unpricedModel } from '../../src/run/budget/spending.js';
+import {
+  costReserved,
+  exceededLimits,
+  mostTokens,
+  neededFor,
+  reservationFor,
+  unpricedModel,
+} from '../../src/run/budget/spending.js';
 import { BudgetRefused } from '../../src/run/errors.js';
 import { buildForkRequest } from '../../src/run/fork.js';
 import { pauseViewOf } from '../../src/run/pauses/pause-view.js';
@@ -75,7 +81,7 @@ function reserved({ facts }: Story): readonly number[] {
 }
 
 function spent({ spending }: RunState): unknown {
-  return spending?.spent;
+  return spending === null ? null : reservationFor(spending.spent);
 }
 
 /** Tokens that the first node of a graph reserves. */
@@ -95,7 +101,7 @@ describe('A run with a budget', () => {
     const story = given(line, { budget: budget(AMPLE) });
     expect(tokens).to.be.greaterThan(100);
     expect(story.facts.find(({ type }) => type === 'NodeStarted')?.data).to.deep.include({
-      reserved: { tokens, usd: tokens * 0.01 },
+      reserved: { tokens, usd: tokens / 100 },
     });
     expect(firstOf(graphOf('plan'))).to.equal(tokens - 100 + 8_192);
   });
@@ -110,9 +116,9 @@ describe('A run with a budget', () => {
     expect(spent(known.run)).to.deep.equal({ tokens: 10, usd: 0.1 });
     const [tokens = 0] = reserved(given(line, { budget: budget(AMPLE) }));
     const unknown = given(line, { budget: budget(AMPLE) }).when(answered('plan', null));
-    expect(spent(unknown.run)).to.deep.equal({ tokens, usd: tokens * 0.01 });
+    expect(spent(unknown.run)).to.deep.equal({ tokens, usd: tokens / 100 });
     const failed = given(line, { budget: budget(AMPLE) }).when(broke('plan', 0));
-    expect(spent(failed.run)).to.deep.equal({ tokens, usd: tokens * 0.01 });
+    expect(spent(failed.run)).to.deep.equal({ tokens, usd: tokens / 100 });
   });
 
   it('counts a call whose output is unknown as its reservation, or as its prompt if that is more', () => {
@@ -171,6 +177,36 @@ describe('A call that would pass the budget', () => {
     const story = given(line, { budget: budget(50) });
     expect(story.run.phase).to.deep.include({ status: 'failed' });
     expect(story.facts.map(({ type }) => type)).to.not.include('NodeStarted');
+  });
+
+  it('is made if the budget in dollars is exactly the decimal sum of what is spent and reserved', () => {
+    const three = graphOf('plan -> write; write -> polish', OUTPUT);
+    const results = Array.from({ length: 40 }, (_, index) => {
+      const [first, second] = [7 * index + 1, 3 * index + 2];
+      const run = (usd: number | null, tokens: number | null = null): Story =>
+        given(three, { budget: budget(tokens, 'fail', usd) }).whenAll(
+          answered('plan', first),
+          answered('write', second),
+        );
+      const cents = first + second + (reserved(run(null, AMPLE))[0] ?? 0);
+      return [run(cents / 100).run.phase.status, run((cents - 1) / 100).run.phase.status];
+    });
+    expect(results).to.deep.equal(results.map(() => ['running', 'failed']));
+  });
+
+  it('is made if $0.20 are reserved and $0.10 of $0.30 are spent, also beside a million dollars', () => {
+    for (const [more, usd] of [
+      [0, 0.3],
+      [1_000_000, 1_000_000.3],
+    ] as const) {
+      const cost = (amount: number) => costReserved({ tokens: 1, usd: amount });
+      const spent = { tokens: 1, usd: (cost(0.1).usd ?? 0n) + (cost(more).usd ?? 0n) };
+      const spending = { budget: budget(null, 'pause', usd), spent, reserved: [], stopped: [], hasPaused: false };
+      const needed = neededFor(spending, [cost(0.2)]);
+      expect(exceededLimits(spending.budget, needed)).to.deep.equal([]);
+      expect(reservationFor(needed).usd).to.equal(usd);
+      expect(exceededLimits(spending.budget, neededFor(spending, [cost(0.2), cost(1e-12)]))).to.deep.equal(['usd']);
+    }
   });
 
   it('is measured in US dollars too', () => {
@@ -462,7 +498,7 @@ describe('A fork of a run with a budget', () => {
   it('has the budget of its request, else of its parent, and has spent nothing', () => {
     const parent = given(line, { budget: budget(AMPLE) }).when(answered('plan', 10));
     const forked = begun(buildForkRequest(parent.run, plain, fork));
-    expect(forked.run.spending).to.deep.include({ budget: budget(AMPLE), spent: { tokens: 0, usd: 0 } });
+    expect(forked.run.spending).to.deep.include({ budget: budget(AMPLE), spent: { tokens: 0, usd: 0n } });
     const own = begun(buildForkRequest(parent.run, { ...plain, budget: budget(7_000) }, fork));
     expect(own.run.spending?.budget).to.deep.equal(budget(7_000));
     expect(begun(buildForkRequest(given(line).run, plain, fork)).run.spending).to.equal(null);
@@ -499,16 +535,6 @@ describe('The estimate of a prompt', () => {
   it('is a third of the characters in scripts with spaces', () => {
     for (const text of ['слово', 'λόγος', 'שלום', 'कलम।', 'சொல்', '“a–b”…€', '{"a": 1}\n\n']) {
       expect(mostTokens(text.repeat(30)), text).to.equal(text.length * 10);
-    }
-  });
-});
-
-describe('The least budget that an error names', () => {
-  it('is never below what the next calls need, also for sums with the noise of binary fractions', () => {
-    for (const usd of [3.6993840000000002, 1.0894220000000001, 5.0220460000000005, 0.1 + 0.2, 0.3, 1e-9]) {
-      expect(dollarsUp(usd), String(usd))
-        .to.be.at.least(usd)
-        .and.at.most(usd + 2e-6);
     }
   });
 });

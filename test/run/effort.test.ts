@@ -97,6 +97,12 @@ describe('The effort of a run', () => {
     expect(costOf(paid).byModel.map(({ model, costUsd }) => [model, costUsd])).to.deep.equal([['model-1', 0.75]]);
   });
 
+  it('sums costs as decimals, of each model and in all', () => {
+    const story = given(council).whenAll(endedWith('write', spent(10, 5), 0.1), endedWith('judge', spent(10, 5), 0.2));
+    expect(costOf(story)).to.include({ costUsd: 0.3 });
+    expect(costOf(story).byModel.map(({ costUsd }) => costUsd)).to.deep.equal([0.3]);
+  });
+
   it('keeps the costs of calls that ended before an instance was lost', () => {
     const before = given(council).when(endedWith('write', spent(10, 5), 0.5));
     const lost = before

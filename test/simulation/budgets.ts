@@ -4,6 +4,7 @@
  * checks that `spending` and `effort` hold the same amounts, and that a run which finishes at its budget loses no draft.
  */
 import type { CallUsage, Reservation, RunBudget } from '../../src/generated/schemas.js';
+import { reservationFor } from '../../src/run/budget/spending.js';
 import { usageOf } from '../../src/run/effort.js';
 import type { RunEvent } from '../../src/run/events.js';
 import { isOpen } from '../../src/run/fork-snapshot.js';
@@ -110,7 +111,7 @@ export class Budgets {
   }
 
   #mustAgree({ spending, effort }: RunState): void {
-    const { spent = NONE } = spending ?? {};
+    const spent = spending === null ? NONE : reservationFor(spending.spent);
     this.#mustEqual(this.#counted, { tokens: spent.tokens, usd: spent.usd ?? Number.NaN }, 'spent');
     const { calls, toldCalls, inputTokens, outputTokens, costUsd } = usageOf(effort);
     const used = { tokens: (inputTokens ?? 0) + (outputTokens ?? 0), usd: costUsd ?? 0 };

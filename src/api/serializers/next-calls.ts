@@ -3,7 +3,8 @@ import type { NextCalls, Reservation } from '../../generated/schemas.js';
 import type { RunSummary } from '../../projections/run-summary.js';
 import type { NextAttempt } from '../../run/frontier/next-calls.js';
 import type { RunPause, RunState } from '../../run/state.js';
-import { budgetOfRun, dollars, runUsage } from './runs.js';
+import { sumOfDollars } from '../../system/dollars.js';
+import { budgetOfRun, runUsage } from './runs.js';
 
 export interface NextView extends Pick<RunSummary, 'usage'> {
   readonly run: RunState;
@@ -39,14 +40,14 @@ function nextCall(next: NextAttempt): NextCalls['nodes'][number]['calls'][number
     ...(shown.orderShown.length > 0 && { order_shown: [...shown.orderShown] }),
     ...(shown.masked.length > 0 && { masked: [...shown.masked] }),
     ...{ system: assignment.rendered.system, prompt: assignment.rendered.prompt },
-    reserved: { tokens: reserved.tokens, usd: dollars(reserved.usd) },
+    reserved: { tokens: reserved.tokens, usd: reserved.usd },
   };
 }
 
 function sumOf(amounts: readonly Reservation[]): Reservation {
-  const usd = amounts.reduce<number | null>(
-    (sum, each) => (sum === null || each.usd === null ? null : sum + each.usd),
-    0,
-  );
-  return { tokens: amounts.reduce((sum, { tokens }) => sum + tokens, 0), usd: dollars(usd) };
+  const known = amounts.flatMap(({ usd }) => usd ?? []);
+  return {
+    tokens: amounts.reduce((sum, { tokens }) => sum + tokens, 0),
+    usd: known.length < amounts.length ? null : sumOfDollars(known),
+  };
 }

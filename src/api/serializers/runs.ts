@@ -24,6 +24,7 @@ import type { ForkPlan } from '../../run/fork.js';
 import type { DecisionOutcome } from '../../run/pauses/human-decision.js';
 import type { PauseApprovals, PauseView } from '../../run/pauses/pause-view.js';
 import type { RunPause, RunState, Vote } from '../../run/state.js';
+import { dollarsOf, roundedDollars } from '../../system/dollars.js';
 
 /** The answer to a start. It depends only on the first event, so that a repeated request gets the same answer. */
 export function runStart({
@@ -60,7 +61,8 @@ export function runResult(run: RunSummary, needed: Reservation | null = null): R
 
 /** The budget of a run, and what it needs to go on, or null if the run is not paused for its budget. */
 export function budgetOfRun({ budget, spent }: RunSpending, needed: Reservation | null): BudgetStatus {
-  return budgetStatus({ ...budget, spentUsd: spent.usd, spentTokens: spent.tokens }, needed);
+  const spentUsd = spent.usd === null ? null : dollarsOf(spent.usd);
+  return budgetStatus({ ...budget, spentUsd, spentTokens: spent.tokens }, needed);
 }
 
 function budgetStatus(
@@ -193,9 +195,9 @@ function totals(usage: Omit<UsageTotals, 'byModel'>): Omit<RunUsage, 'by_model'>
   };
 }
 
-/** US dollars rounded to a billionth: sums of recorded costs have the noise of binary fractions. */
+/** US dollars rounded to 10^-12, or null if unknown. */
 export function dollars(usd: number | null): number | null {
-  return usd === null ? null : Math.round(usd * 1e9) / 1e9;
+  return usd === null ? null : roundedDollars(usd);
 }
 
 /** A run folded from its events. */

@@ -3,6 +3,7 @@ import type { FoldedRun } from '../../generated/schemas.js';
 import type { RunCost } from '../records/run-cost.js';
 import { BUDGET_ENDS } from '../../run/budget/end.js';
 import { budgetText } from '../../run/cost-text.js';
+import { reservationFor } from '../../run/budget/spending.js';
 import { usageOf } from '../../run/effort.js';
 import type { Style, Styler } from './printer.js';
 import { inOneLine, printable } from './printer.js';
@@ -155,7 +156,7 @@ function costFields(cost: RunCost | null): readonly (readonly [name: string, val
   const usage = totals.calls === 0 ? used : `${countOf(totals.calls, 'call')}, ${used}`;
   if (cost.spending === null) return [['usage', usage]];
   const { budget, spent } = cost.spending;
-  const spending = budgetText({ ...budget, spentUsd: spent.usd, spentTokens: spent.tokens });
+  const spending = budgetText({ ...budget, spentUsd: reservationFor(spent).usd, spentTokens: spent.tokens });
   return [
     ['usage', usage],
     ['budget', `${spending}, then ${budget.onExceeded}`],

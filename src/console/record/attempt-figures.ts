@@ -1,6 +1,7 @@
 /** Times, tokens and costs of the attempts of a step. */
 import { unpricedModels } from '../../run/cost-text.js';
 import { reportedTokens } from '../../run/effort.js';
+import { sumOfDollars } from '../../system/dollars.js';
 import type { Attempt } from './run-history.js';
 
 /** Each null if it is unknown for all attempts. */
@@ -29,7 +30,8 @@ export function usageOf(attempts: readonly Attempt[]): StepUsage | null {
   const tokens = costs.map(({ usage }) => reportedTokens(usage));
   const inputTokens = sumOf(tokens.map((each) => each.inputTokens));
   const outputTokens = sumOf(tokens.map((each) => each.outputTokens));
-  const costUsd = sumOf(costs.map((each) => each.costUsd ?? null));
+  const known = costs.flatMap((each) => each.costUsd ?? []);
+  const costUsd = known.length === 0 ? null : sumOfDollars(known);
   const isUnknown = inputTokens === null && outputTokens === null && costUsd === null;
   const unpriced = unpricedModels(
     attempts.flatMap(({ model, costs: own }) =>

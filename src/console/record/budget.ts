@@ -46,7 +46,8 @@ function suggested(limit: number | null, needed: number | null): string {
 /** Rounded up to two digits that count. */
 function roundedUp(amount: number): number {
   const unit = 10 ** (Math.floor(Math.log10(amount)) - 1);
-  return Number((Math.ceil(amount / unit) * unit).toPrecision(2));
+  // A quotient of binary fractions may lie just above a whole number.
+  return Number((Math.ceil(Number((amount / unit).toPrecision(12))) * unit).toPrecision(2));
 }
 
 export interface ReadLimits {

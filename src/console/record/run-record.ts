@@ -3,6 +3,7 @@ import type { RunEvent } from '../../client/run-events.js';
 import type { GateAction } from '../../generated/schemas.js';
 import type { BudgetSpent } from '../../run/cost-text.js';
 import type { UsageTotals } from '../../run/effort.js';
+import { dollarsOf } from '../../system/dollars.js';
 import { usageOf } from '../../run/effort.js';
 import { upcast } from '../../run/events.js';
 import { evolve, firstState } from '../../run/evolve.js';
@@ -191,7 +192,7 @@ function snapshotOf(run: RunState): RunSnapshot {
 }
 
 function budgetSpent({ budget: { usd, tokens }, spent }: NonNullable<RunState['spending']>): BudgetSpent {
-  return { usd, tokens, spentUsd: spent.usd, spentTokens: spent.tokens };
+  return { usd, tokens, spentUsd: spent.usd === null ? null : dollarsOf(spent.usd), spentTokens: spent.tokens };
 }
 
 function pauseShown(run: RunState, open: RunPause): PauseShown {

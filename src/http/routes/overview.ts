@@ -139,7 +139,8 @@ function usage({ calls, unmetered, unpriced, input, output, costUsd }: UsageRow)
   return {
     input_tokens: isMetered ? input : null,
     output_tokens: isMetered ? output : null,
-    cost_usd: unpriced < calls ? dollars(costUsd) : null,
+    // The views sum binary fractions.
+    cost_usd: unpriced < calls ? Math.round(costUsd * 1e9) / 1e9 : null,
     calls,
     unmetered_calls: unmetered,
     unpriced_calls: unpriced,

@@ -2,7 +2,7 @@
 import type { BudgetChange, BudgetTotals, GateAction } from '../../generated/schemas.js';
 import { unpricedText } from '../../graph/models-asked.js';
 import { needText } from './budget-text.js';
-import { exceededLimits, unpricedModel } from './spending.js';
+import { exceededLimits, reservationFor, unpricedModel } from './spending.js';
 import { neededAfterPause } from './work.js';
 import { BudgetRefused } from '../errors.js';
 import type { DecisionContext } from '../pending-events.js';
@@ -46,7 +46,7 @@ export function budgetAfter(
   throw new BudgetRefused({
     runId,
     loc: ['budget', ...(isMissing ? [] : exceeded.slice(0, 1))],
-    reason: needText(totals, needed),
+    reason: needText(totals, reservationFor(needed)),
   });
 }
 

@@ -6,13 +6,31 @@
 import type { CallUsage, Graph, GraphNode, NodeFailedData, Reservation, RunBudget } from '../../generated/schemas.js';
 import { modelsAsked } from '../../graph/models-asked.js';
 import type { ModelPrice } from '../../models/prices.js';
+import type { ExactDollars } from '../../system/dollars.js';
+import { costOfTokens, dollarsUp, exactDollars } from '../../system/dollars.js';
 import { callEndedBy } from '../effort.js';
 import type { RunEvent } from '../events.js';
 
+/** What calls cost, or what they may cost. Sums are exact. */
+export interface Cost {
+  readonly tokens: number;
+  /** Null if a called model has no price. */
+  readonly usd: ExactDollars | null;
+}
+
+/** A cost as events and answers have it: US dollars rounded up to 10^-12. */
+export function reservationFor({ tokens, usd }: Cost): Reservation {
+  return { tokens, usd: usd === null ? null : dollarsUp(usd) };
+}
+
+/** A recorded reservation. */
+export function costReserved({ tokens, usd }: Reservation): Cost {
+  return { tokens, usd: usd === null ? null : exactDollars(usd) };
+}
+
 export interface RunSpending {
   readonly budget: RunBudget;
-  /** US dollars are null if a called model has no price. */
-  readonly spent: Reservation;
+  readonly spent: Cost;
   /** The calls in flight, by step. */
   readonly reserved: readonly CallInFlight[];
   /** The steps whose last attempt was stopped between two calls, and what a new attempt needs to come as far again. */
@@ -25,17 +43,17 @@ interface CallInFlight {
   readonly step: number;
   /** As in Seat; absent: the step of a node. */
   readonly panelStep?: number | undefined;
-  readonly reservation: Reservation;
+  readonly reservation: Cost;
   /** The cost of the attempt's calls before it. */
-  readonly before: Reservation;
+  readonly before: Cost;
 }
 
 interface Stopped {
   readonly step: number;
-  readonly needed: Reservation;
+  readonly needed: Cost;
 }
 
-const NOTHING: Reservation = { tokens: 0, usd: 0 };
+const NOTHING: Cost = { tokens: 0, usd: 0n };
 
 /** The spending after an event, or null if the run has no budget. */
 export function spendingAfter(spending: RunSpending | null, event: RunEvent): RunSpending | null {
@@ -83,11 +101,14 @@ function withCall(
   }: Partial<Omit<CallInFlight, 'reservation'>> & { readonly step: number; readonly reserved?: Reservation },
 ): RunSpending {
   if (reserved === undefined) return spending;
-  return { ...spending, reserved: [...spending.reserved, { step, panelStep, reservation: reserved, before }] };
+  return {
+    ...spending,
+    reserved: [...spending.reserved, { step, panelStep, reservation: costReserved(reserved), before }],
+  };
 }
 
 /** The cost of the calls of a step's attempt, with the one that ends. */
-function costSoFar({ reserved }: RunSpending, step: number, call: Partial<CallUsage>): Reservation {
+function costSoFar({ reserved }: RunSpending, step: number, call: Partial<CallUsage>): Cost {
   const ended = reserved.find((each) => each.step === step);
   return ended === undefined ? NOTHING : sumOf([ended.before, costOfCall(call, ended.reservation)]);
 }
@@ -100,8 +121,8 @@ export function neededAgain(
     last,
     reserved,
   }: { readonly step: number; readonly last: Partial<CallUsage>; readonly reserved: Reservation },
-): Reservation {
-  return sumOf([costSoFar(spending, step, last), reserved]);
+): Cost {
+  return sumOf([costSoFar(spending, step, last), costReserved(reserved)]);
 }
 
 function withStop(spending: RunSpending, before: RunSpending, { step, reserved, ...end }: NodeFailedData): RunSpending {
@@ -116,8 +137,8 @@ function withoutStop(spending: RunSpending, step: number): RunSpending {
 }
 
 /** What a step's next attempt needs: its first call, or as much as one that was stopped between two calls. */
-export function neededByStep({ stopped }: RunSpending, step: number, first: Reservation): Reservation {
-  return stopped.find((each) => each.step === step)?.needed ?? first;
+export function neededByStep({ stopped }: RunSpending, step: number, first: Reservation): Cost {
+  return stopped.find((each) => each.step === step)?.needed ?? costReserved(first);
 }
 
 /** The spending after a step's call has ended, with its usage, or null if the call was cut off. */
@@ -139,17 +160,17 @@ export function withoutCalls(spending: RunSpending): RunSpending {
   return spending.reserved.reduce((before, { step }) => withoutCall(before, step, null), spending);
 }
 
-function costOfCall(call: Partial<CallUsage> | null, reservation: Reservation): Reservation {
+function costOfCall(call: Partial<CallUsage> | null, reservation: Cost): Cost {
   const { usage, costUsd = null } = call ?? {};
   const { inputTokens = null, outputTokens = null } = usage ?? {};
   const known = (inputTokens ?? 0) + (outputTokens ?? 0);
   const isKnown = inputTokens !== null && outputTokens !== null;
   // A provider may report the cost without the tokens, or the prompt's tokens alone.
   const tokens = isKnown ? known : Math.max(known, reservation.tokens);
-  return { tokens, usd: costUsd ?? reservation.usd };
+  return { tokens, usd: costUsd === null ? reservation.usd : exactDollars(costUsd) };
 }
 
-function sumOf(amounts: readonly Reservation[]): Reservation {
+function sumOf(amounts: readonly Cost[]): Cost {
   return amounts.reduce((sum, { tokens, usd }) => ({
     tokens: sum.tokens + tokens,
     usd: sum.usd === null || usd === null ? null : sum.usd + usd,
@@ -157,17 +178,17 @@ function sumOf(amounts: readonly Reservation[]): Reservation {
 }
 
 /** The budget that a run needs for further calls: all that is spent and reserved, and their reservations. */
-export function neededFor({ spent, reserved }: RunSpending, calls: readonly Reservation[]): Reservation {
+export function neededFor({ spent, reserved }: RunSpending, calls: readonly Cost[]): Cost {
   return sumOf([spent, ...reserved.map(({ reservation }) => reservation), ...calls]);
 }
 
 /** The limits of a budget that are below what is needed. A cost that is unknown is above every limit. */
 export function exceededLimits(
   { usd, tokens }: Pick<RunBudget, 'usd' | 'tokens'>,
-  needed: Reservation,
+  needed: Cost,
 ): readonly ('usd' | 'tokens')[] {
   return [
-    ...(usd !== null && (needed.usd === null || needed.usd > usd) ? (['usd'] as const) : []),
+    ...(usd !== null && (needed.usd === null || needed.usd > exactDollars(usd)) ? (['usd'] as const) : []),
     ...(tokens !== null && needed.tokens > tokens ? (['tokens'] as const) : []),
   ];
 }
@@ -183,7 +204,7 @@ export function outputLimitOf({ maxOutputTokens = DEFAULT_OUTPUT_TOKENS }: Pick<
   return maxOutputTokens;
 }
 
-/** The worst case of a call. */
+/** The worst case of a call, with US dollars rounded up to 10^-12. */
 export function reservationOf(
   node: GraphNode,
   {
@@ -194,8 +215,14 @@ export function reservationOf(
 ): Reservation {
   const input = texts.reduce((sum, text) => sum + mostTokens(text), 0) + tools * TOKENS_PER_TOOL;
   const output = outputLimitOf(node);
-  const usd = price === null ? null : input * price.input + output * price.output;
-  return { tokens: input + output, usd };
+  const usd =
+    price === null
+      ? null
+      : costOfTokens([
+          [input, price.input],
+          [output, price.output],
+        ]);
+  return reservationFor({ tokens: input + output, usd });
 }
 
 /** Scripts with spaces between words, and the characters of all scripts (Zyyy, Zinh): a token has several of their letters. */

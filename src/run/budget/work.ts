@@ -1,16 +1,19 @@
 /** Begins attempts within the run's budget, and decides what happens if their calls would pass it. */
-import type { CallUsage, Reservation } from '../../generated/schemas.js';
-import { amountText, needText } from './budget-text.js';
+import type { CallUsage } from '../../generated/schemas.js';
+import { needText } from './budget-text.js';
+import { limitsText } from '../cost-text.js';
 import {
   exceededLimits,
   neededAgain,
   neededByStep,
   neededFor,
+  costReserved,
+  reservationFor,
   reservationOf,
   withoutCall,
   withoutCalls,
 } from './spending.js';
-import type { RunSpending } from './spending.js';
+import type { Cost, RunSpending } from './spending.js';
 import { complete, fail, pause } from '../ends.js';
 import { branchAtBudget, branchInto, stoppedSteps } from '../frontier/frontier.js';
 import {
@@ -40,7 +43,7 @@ export function startWork(pending: PendingEvents, work: Work): void {
 }
 
 /** The budget that a run needs to begin attempts, or null if it has it. */
-export function missingBudget({ run, context }: PendingEvents, work: Work): Reservation | null {
+export function missingBudget({ run, context }: PendingEvents, work: Work): Cost | null {
   const { spending } = run;
   if (spending === null) return null;
   const needed = neededToStart({ ...run, spending }, work, context);
@@ -48,18 +51,18 @@ export function missingBudget({ run, context }: PendingEvents, work: Work): Rese
 }
 
 /** The budget that a run needs to begin attempts. */
-function neededToStart(run: RunWithBudget, { again, nodes }: Work, context: DecisionContext): Reservation {
+function neededToStart(run: RunWithBudget, { again, nodes }: Work, context: DecisionContext): Cost {
   const { spending } = run;
   return neededFor(spending, [
     ...again.map(({ at }) => neededByStep(spending, at.step, firstReservation(run, at, context))),
-    ...attemptsOfNodes(run, nodes).map((each) => firstReservation(run, each, context)),
+    ...attemptsOfNodes(run, nodes).map((each) => costReserved(firstReservation(run, each, context))),
   ]);
 }
 
 type RunWithBudget = RunState & { readonly spending: RunSpending };
 
 /** The budget that a paused run needs to begin its next attempts. */
-export function neededAfterPause(run: RunWithBudget, next: readonly string[], context: DecisionContext): Reservation {
+export function neededAfterPause(run: RunWithBudget, next: readonly string[], context: DecisionContext): Cost {
   const again = stoppedSteps(run).map((at) => ({ at, delayMs: 0 }));
   return neededToStart(run, { again, nodes: notYetBegun(run, next) }, context);
 }
@@ -73,7 +76,7 @@ export function notYetBegun({ progress }: RunState, nodes: readonly string[]): r
  * Does not begin attempts whose calls would pass the budget: pauses, completes or fails the run. While other nodes are
  * active, a pause or completion waits for them: their calls are made, and may cost less than they have reserved.
  */
-function stopAtBudget(pending: PendingEvents, { again, nodes }: Work, needed: Reservation): void {
+function stopAtBudget(pending: PendingEvents, { again, nodes }: Work, needed: Cost): void {
   const { run } = pending;
   if (run.spending === null) return;
   const { onExceeded } = run.spending.budget;
@@ -85,7 +88,7 @@ function stopAtBudget(pending: PendingEvents, { again, nodes }: Work, needed: Re
   if (onExceeded === 'pause') {
     const { usd, tokens } = run.spending.budget;
     const { spent } = withoutCalls(run.spending);
-    pause(pending, next, { usd, tokens, spent, needed });
+    pause(pending, next, { usd, tokens, spent: reservationFor(spent), needed: reservationFor(needed) });
   } else if (onExceeded === 'finish' && result.draft !== null) {
     complete(pending, result, 'budget');
   } else {
@@ -94,8 +97,9 @@ function stopAtBudget(pending: PendingEvents, { again, nodes }: Work, needed: Re
   }
 }
 
-function stopText({ spent, budget }: RunSpending, needed: Reservation): string {
-  return `${amountText(spent)} spent of ${amountText(budget)}. ${needText(budget, needed)}`;
+function stopText({ spent, budget }: RunSpending, needed: Cost): string {
+  const amounts = `${limitsText(reservationFor(spent))} spent of ${limitsText(budget)}`;
+  return `${amounts}. ${needText(budget, reservationFor(needed))}`;
 }
 
 function startNodes(pending: PendingEvents, nodes: readonly string[]): void {
@@ -128,7 +132,7 @@ export function reserveCall(pending: PendingEvents, { step, attempt, texts, tool
   const price = model === null ? null : context.priceOf(model);
   const reserved = reservationOf(nodeOf(run, at), { texts, tools, price });
   const spending = withoutCall(run.spending, step, last);
-  if (exceededLimits(spending.budget, neededFor(spending, [reserved])).length === 0) {
+  if (exceededLimits(spending.budget, neededFor(spending, [costReserved(reserved)])).length === 0) {
     pending.write({ type: 'CallReserved', data: { step, node, attempt, ...last, reserved } });
     return;
   }

@@ -1,6 +1,6 @@
 /** The calls to models that follow when a human approves a pause unchanged: what each sends, and what it may cost. */
 import type { Reservation } from '../../generated/schemas.js';
-import { neededByStep } from '../budget/spending.js';
+import { neededByStep, reservationFor } from '../budget/spending.js';
 import { notYetBegun } from '../budget/work.js';
 import { stoppedSteps } from './frontier.js';
 import { membersOf } from '../panels/members.js';
@@ -27,7 +27,8 @@ export function nextAttempts(run: RunState, context: DecisionContext): readonly 
   return [...again, ...first].map((attempt) => {
     const call = callOfAttempt(run, attempt, context);
     const reserved = reservationOfCall(call, context);
-    const needed = run.spending === null ? reserved : neededByStep(run.spending, attempt.step, reserved);
+    const needed =
+      run.spending === null ? reserved : reservationFor(neededByStep(run.spending, attempt.step, reserved));
     const { node, step, attempt: number } = attempt;
     return { node, step, attempt: number, member: memberAt(run, attempt), reserved: needed, ...call };
   });

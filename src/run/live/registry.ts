@@ -4,8 +4,7 @@
  */
 import type { Reservation, RunFailedData, RunRequestedData } from '../../generated/schemas.js';
 import { settledWithin } from '../../system/async/deadline.js';
-import { dollarsUp } from '../budget/budget-text.js';
-import { unpricedModel } from '../budget/spending.js';
+import { reservationFor, unpricedModel } from '../budget/spending.js';
 import { neededAfterPause } from '../budget/work.js';
 import { TaskTracker } from '../../system/async/task-tracker.js';
 import { cancelRun } from '../commands/cancel.js';
@@ -115,8 +114,7 @@ export class RunRegistry {
     const pause = openPauseOf(run);
     const { spending } = run;
     if (pause?.reason !== 'budget' || spending === null) return null;
-    const { usd, tokens } = neededAfterPause({ ...run, spending }, pause.nextNodes, this.#runs.decisionContext());
-    return { usd: usd === null ? null : dollarsUp(usd), tokens };
+    return reservationFor(neededAfterPause({ ...run, spending }, pause.nextNodes, this.#runs.decisionContext()));
   }
 
   /** The calls that follow when the open pause of a run is approved unchanged; empty if it has none. */

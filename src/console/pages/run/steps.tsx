@@ -6,6 +6,7 @@ import { scoreOf } from '../../record/executions.js';
 import type { StepUsage } from '../../record/attempt-figures.js';
 import { costCell, tokenCell } from '../../record/usage-text.js';
 import { Windowed } from '../../ui/windowed.js';
+import { sumOfDollars } from '../../../system/dollars.js';
 import type { RunStore } from './store.js';
 
 interface StepsProps {
@@ -129,11 +130,16 @@ function sumsOf(executions: readonly Execution[]): readonly MemberSum[] {
       steps: before.steps + 1,
       inputTokens: plus(before.inputTokens, usage?.inputTokens),
       outputTokens: plus(before.outputTokens, usage?.outputTokens),
-      costUsd: plus(before.costUsd, usage?.costUsd),
+      costUsd: sumOfKnown([before.costUsd, usage?.costUsd ?? null]),
       unpriced: [...new Set([...(before.unpriced ?? []), ...(usage?.unpriced ?? [])])],
     });
   }
   return [...sums.values()];
+}
+
+function sumOfKnown(amounts: readonly (number | null)[]): number | null {
+  const known = amounts.filter((each) => each !== null);
+  return known.length === 0 ? null : sumOfDollars(known);
 }
 
 function plus(sum: number | null, amount: number | null | undefined): number | null {
