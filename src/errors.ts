@@ -57,7 +57,7 @@ export type ModelFailureKind =
   | ('max_tokens' | 'safety' | 'recitation' | 'language' | 'other' | 'blocklist' | 'prohibited_content' | 'spii')
   | ('malformed_function_call' | 'content_filter' | 'refused' | 'unknown_finish')
   // The call was not sent.
-  | 'model_unusable';
+  | ('model_unusable' | 'not_configured');
 
 export interface ModelFault {
   readonly kind: ModelFailureKind;

@@ -224,6 +224,7 @@ function serveContext(server: Server, served: Served): ChannelServer {
     prices: () => priceList(context.prices),
     backups,
     nodeDefaults: { timeoutMs: config.modelTimeoutMs, maxAttempts: config.modelMaxAttempts },
+    fullName: model.fullName,
     ...{ canonical, offlineModel: OFFLINE_MODEL },
     appendDeadlineMs: APPEND_DEADLINE_MS,
     log: deps.logger,

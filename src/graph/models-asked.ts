@@ -1,4 +1,4 @@
-/** The models that a run of a graph may ask. */
+/** The models that a graph names, and which of them its runs may ask. */
 import type { Graph, GraphNode } from '../generated/schemas.js';
 import { reachedFrom } from './traversal.js';
 
@@ -20,6 +20,50 @@ function modelsOfNode({ role, model, fallbacks = [], members }: AskingGraph['nod
   }
   return role === 'rank' ? [] : [model, ...fallbacks];
 }
+
+/** All models that a graph names, with repetitions; undefined stands for the default model. */
+export function modelsNamed({ nodes }: Graph): readonly (string | undefined)[] {
+  return nodes.flatMap(({ members = [], ...node }) =>
+    [node, ...members].flatMap(({ model, fallbacks = [] }) => [model, ...fallbacks]),
+  );
+}
+
+/** The full name of a model (`provider/model`) that a node names; undefined stands for the default model. */
+export type ModelNaming = (model: string | undefined) => string;
+
+/**
+ * The graph with the full names of its models. A node without a model gets the default one. A member without a model keeps
+ * none, because it asks that of its node.
+ */
+export function withFullNames(graph: Graph, fullName: ModelNaming): Graph {
+  const named = <T extends Pick<GraphNode, 'model' | 'fallbacks'>>({ model, fallbacks }: T) => ({
+    ...(model !== undefined && { model: fullName(model) }),
+    ...(fallbacks !== undefined && { fallbacks: fallbacks.map(fullName) }),
+  });
+  const nodes = graph.nodes.map((node) => ({
+    ...{ ...node, model: fullName(undefined), ...named(node) },
+    ...(node.members !== undefined && { members: node.members.map((member) => ({ ...member, ...named(member) })) }),
+  }));
+  return { ...graph, nodes };
+}
+
+/**
+ * The full name of a model that the graph of a run names. The start of the run has decided which provider a name means and
+ * has recorded it (contract 6.1), so the name of a provider is never read as part of a model's name of another provider,
+ * even if that provider is no longer configured.
+ *
+ * Graphs of earlier versions hold names as a blueprint has them, or none. One that cannot be a full name is a model of the
+ * default provider. One that looks like a full name counts as one: a text does not go to a provider that it may not be
+ * meant for.
+ *
+ * @param fullName reads a name as a blueprint has it
+ */
+export function recordedName(model: string | undefined, fullName: ModelNaming): string {
+  return model !== undefined && FULL_NAME.test(model) ? model : fullName(model);
+}
+
+/** `provider/model`: the names of providers are `[a-z][a-z0-9-]*`. */
+const FULL_NAME = /^[a-z][a-z0-9-]*\/./u;
 
 /** Why a run may not have a budget in US dollars: a sentence. @param model the full name of one without a price */
 export function unpricedText(model: string): string {

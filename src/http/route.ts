@@ -9,6 +9,7 @@ import type { RunVerification } from '../audit/verify.js';
 import { isBlueprintId } from '../blueprint/record.js';
 import type { BlueprintStore } from '../blueprint/store.js';
 import type { NodeDefaults } from '../graph/limits.js';
+import type { ModelNaming } from '../graph/models-asked.js';
 import { BlueprintUnknown } from '../blueprint/errors.js';
 import { RunUnknown } from '../run/errors.js';
 import type {
@@ -149,6 +150,8 @@ export interface HttpDeps extends SourceRules, AuthenticationRules {
   readonly receiving: Pick<SharedBytes, 'update' | 'forget'>;
   readonly system: System;
   readonly nodeDefaults: NodeDefaults;
+  /** The full name of the model that a node of a blueprint names, or of the default model. */
+  readonly fullName: ModelNaming;
   /** Name of the offline model, whatever the default provider is. */
   readonly offlineModel: string;
   /** The RFC 8785 text of a JSON value. */

@@ -48,6 +48,7 @@ const NOT_ARRIVED: ReadonlySet<ModelFailureKind> = new Set<ModelFailureKind>([
   'unreachable',
   'tls_failed',
   'model_unusable',
+  'not_configured',
 ]);
 
 const REFUSED: ReadonlySet<ModelFailureKind> = new Set<ModelFailureKind>([

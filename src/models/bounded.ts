@@ -53,8 +53,8 @@ export interface CallOptions {
 
 export interface BoundedModel {
   readonly defaultModel: string;
-  /** The full name of a node's model; absent means the default model. */
-  fullName(model: string | undefined): string;
+  /** The full name of the model that a node of a blueprint names; absent means the default model. */
+  readonly fullName: (model: string | undefined) => string;
   /**
    * Calls the model once a slot is free. Settles by the deadline even if the adapter never does; a later answer is
    * dropped. In an outage that the caller waits out the call is repeated, in turn with all others waiting for the same
@@ -81,7 +81,7 @@ export function boundedModel(
   const states = new ProviderStates(model);
   const breaker = new CircuitBreaker({ outageMs, system, onOutage });
   const fullName = (name: string | undefined): string => model.fullName?.(name) ?? name ?? model.defaultModel;
-  const bounds = { model, system, semaphore, states, breaker, fullName, onCallEnded };
+  const bounds = { model, system, semaphore, states, breaker, onCallEnded };
   return {
     defaultModel: model.defaultModel,
     fullName,
@@ -98,7 +98,6 @@ interface Bounds {
   readonly semaphore: FairSemaphore;
   readonly states: ProviderStates;
   readonly breaker: CircuitBreaker;
-  readonly fullName: BoundedModel['fullName'];
   readonly onCallEnded: (call: EndedCall) => void;
 }
 
@@ -171,15 +170,11 @@ interface CallEnd {
   readonly startedMs: number;
 }
 
-function reportEnd(
-  { states, system, fullName, onCallEnded }: Bounds,
-  name: string,
-  { error, startedMs }: CallEnd,
-): void {
+function reportEnd({ states, system, onCallEnded }: Bounds, name: string, { error, startedMs }: CallEnd): void {
   states.onCallEnded(name, error);
   const kind = error instanceof ModelFailed ? error.data.kind : 'fault';
   const durationMs = system.monotonicMs() - startedMs;
-  onCallEnded({ model: fullName(name), failure: error === null ? null : kind, durationMs });
+  onCallEnded({ model: name, failure: error === null ? null : kind, durationMs });
 }
 
 /** How a call ended that has thrown. */

@@ -19,6 +19,7 @@ const RETRYABLE: ReadonlySet<ModelFailureKind> = new Set<ModelFailureKind>([
   ...(['gateway_timeout', 'connection_refused', 'connection_lost', 'host_unknown', 'unreachable'] as const),
   ...(['network_error', 'timeout', 'unreadable_answer', 'error_answer', 'no_candidates', 'no_choices'] as const),
   ...(['no_text', 'empty_answer', 'thoughts_only', 'recitation', 'other', 'malformed_function_call'] as const),
+  ...(['not_configured'] as const),
 ]);
 
 /**
@@ -165,7 +166,10 @@ function valueOfRaw(raw: unknown): unknown {
   return typeof raw === 'string' ? jsonIn(raw) : raw;
 }
 
-/** Whether a failure of this kind is an outage of the server or a rate limit: both pass, and no request causes them. */
+/**
+ * Whether a failure of this kind is an outage of the server, a rate limit or a provider that is not configured: they pass,
+ * and no request causes them.
+ */
 export function isOutage(kind: ModelFailureKind): boolean {
   return OUTAGES.has(kind);
 }
@@ -222,5 +226,5 @@ const UNKNOWN_MODEL_WORDS = new RegExp(
 
 const OUTAGES: ReadonlySet<ModelFailureKind> = new Set<ModelFailureKind>([
   ...(['bad_gateway', 'unavailable', 'overloaded', 'rate_limited'] as const),
-  ...(['connection_refused', 'connection_lost', 'host_unknown', 'unreachable'] as const),
+  ...(['connection_refused', 'connection_lost', 'host_unknown', 'unreachable', 'not_configured'] as const),
 ]);

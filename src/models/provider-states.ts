@@ -21,6 +21,9 @@ const FAILING: ReadonlySet<ModelFailureKind> = new Set<ModelFailureKind>([
   ...(['redirected', 'unreadable_answer'] as const),
 ]);
 
+/** Kinds of failures that say nothing of a provider: the call was cancelled, or there is no such provider. */
+const UNASKED: ReadonlySet<ModelFailureKind> = new Set<ModelFailureKind>(['aborted', 'not_configured']);
+
 export class ProviderStates {
   readonly #providers: readonly ProviderInfo[];
   /** By name: the failure of the last call, or null if it was answered. */
@@ -36,8 +39,8 @@ export class ProviderStates {
 
   /** @param outcome what a call to the model threw, or null if it was answered */
   onCallEnded(model: string, outcome: unknown): void {
-    const isCancelled = outcome instanceof ModelFailed && outcome.data.kind === 'aborted';
-    if (isCancelled) return;
+    const isUnasked = outcome instanceof ModelFailed && UNASKED.has(outcome.data.kind);
+    if (isUnasked) return;
     const isFailing = outcome instanceof ModelFailed && FAILING.has(outcome.data.kind);
     this.#last.set(this.#nameOf(model), isFailing ? outcome.message : null);
   }

@@ -46,7 +46,8 @@ export interface ProvidersDeps {
 }
 
 /**
- * One model that asks each request's provider; requests name models in full. Loads only the packages that are used.
+ * One model that asks each request's provider; requests name models in full. A call of a provider that is not configured
+ * fails with `not_configured`. Loads only the packages that are used.
  *
  * @throws {ConfigInvalid} for a model of Gemini that cannot be a name
  */
@@ -65,9 +66,11 @@ export function routedModel({ configured, default: fallback }: Providers, deps: 
     async ask(request, call) {
       const name = request.model ?? catalog.fullName(undefined);
       const provider = providerOf(name);
+      const connecting = modelOf(provider);
+      if (connecting === null) throw notConfigured(name);
       const model = name.slice(provider.length + 1);
       try {
-        return await (await modelOf(provider)).ask({ ...request, model }, call);
+        return await (await connecting).ask({ ...request, model }, call);
       } catch (error) {
         throw name === catalog.fullName(undefined)
           ? error
@@ -77,11 +80,11 @@ export function routedModel({ configured, default: fallback }: Providers, deps: 
   };
 }
 
-/** The model of a provider by its name, connected at its first call. */
+/** The model of a provider by its name, connected at its first call, or null if the provider is not configured. */
 function loadedModels(
   configured: readonly ProviderSettings[],
   { proxies, offlineLatencyMs, system }: ProvidersDeps,
-): (provider: string) => Promise<LanguageModel> {
+): (provider: string) => Promise<LanguageModel> | null {
   const offline = Promise.resolve(offlineModel({ latencyMs: offlineLatencyMs, system }));
   const models = new Map<string, Promise<LanguageModel>>([['offline', offline]]);
   let transport: Transport | null = null;
@@ -94,8 +97,9 @@ function loadedModels(
     return await providerModel(settings, { transport, system });
   };
   return (provider) => {
-    const model = models.get(provider) ?? connect(settingsOf(configured, provider));
-    models.set(provider, model);
+    const settings = configured.find(({ name }) => name === provider);
+    const model = models.get(provider) ?? (settings === undefined ? null : connect(settings));
+    if (model !== null) models.set(provider, model);
     return model;
   };
 }
@@ -129,9 +133,11 @@ function assertUsable({ api, model, settings }: ProviderSettings): void {
   throw new ConfigInvalid({ variable: settings.model, value: model, accepted: USABLE_NAMES });
 }
 
-/** A run that began where a provider was configured may go on where it is not. */
-function settingsOf(configured: readonly ProviderSettings[], name: string): ProviderSettings {
-  const found = configured.find((each) => each.name === name);
-  if (found !== undefined) return found;
-  throw modelFailed(`Cannot ask provider "${name}": it is not configured on this instance`, 'model_unusable');
+/**
+ * The failure of a call whose provider is not configured, as after a restart without it: an outage, because the provider may
+ * come back, and its texts are not for another one.
+ */
+function notConfigured(name: string): ModelFailed {
+  const missing = `provider "${providerOf(name)}" is not configured, and no other is asked in its place`;
+  return modelFailed(`Cannot ask model "${name}": ${missing}`, 'not_configured');
 }

@@ -211,7 +211,7 @@ function fallbackAfter({ run, context }: PendingEvents, at: FrontierNode, kind: 
 const FALLS_BACK: ReadonlySet<string> = new Set<ModelFailureKind>([
   ...(['connection_refused', 'connection_lost', 'host_unknown', 'unreachable', 'network_error', 'tls_failed'] as const),
   ...(['bad_gateway', 'unavailable', 'overloaded', 'rate_limited'] as const),
-  ...(['unauthorized', 'forbidden', 'quota_used_up', 'model_unknown', 'model_unusable'] as const),
+  ...(['unauthorized', 'forbidden', 'quota_used_up', 'model_unknown', 'model_unusable', 'not_configured'] as const),
 ]);
 
 /** Starts these nodes after a decided pause, or completes the run if there are none. */

@@ -62,6 +62,10 @@ const ATTEMPT_FAILURES: Readonly<Record<AttemptFailureKind, FailureText>> = {
   forbidden: { what: 'The API key may not use this model.', advice: CHECK_KEY },
   model_unknown: { what: 'The provider does not have this model.', advice: OTHER_MODEL },
   model_unusable: { what: 'The model’s name is not valid.', advice: OTHER_MODEL },
+  not_configured: {
+    what: 'The provider that the run named at its start is not configured.',
+    advice: `Configure the provider again, or fork the run with another model${OR_FALLBACK}.`,
+  },
   not_implemented: { what: 'The provider does not support this request.', advice: OTHER_MODEL },
   request_timeout: { what: 'The provider did not receive the request in time.', advice: CHECK_NETWORK },
   rate_limited: {

@@ -1,4 +1,6 @@
 /** A fork: a new run that continues from an event of another run, with changes at that point. */
+import type { ModelNaming } from '../graph/models-asked.js';
+import { modelsNamed, recordedName } from '../graph/models-asked.js';
 import { planOf } from '../graph/plan.js';
 import type {
   Graph,
@@ -19,7 +21,7 @@ import { startersOf } from './pauses/approvals.js';
 import { effectiveOverride, overrideState } from './pauses/override.js';
 import { routeUnderOverride } from './pauses/override.js';
 import { forkSnapshot, isOpen } from './fork-snapshot.js';
-import type { RunParameters } from './request.js';
+import type { Freezing, RunParameters } from './request.js';
 import type { RunState } from './state.js';
 import { pauseOf, withProgress } from './state.js';
 
@@ -41,12 +43,11 @@ export interface ForkChanges {
 }
 
 /** What a fork is, beside its changes. */
-export interface ForkParameters extends Pick<RunParameters, 'runId' | 'bodyHash' | 'actor'> {
+export interface ForkParameters extends Pick<RunParameters, 'runId' | 'bodyHash' | 'actor'>, Freezing {
   /** The starters of the runs that it descends from, the nearest first. Default: those that the parent's record names. */
   readonly earlierStarters?: readonly string[];
   /** Whether its council now pauses before each node of every run; then it pauses even if its parent did not. Default: no. */
   readonly alwaysPauses?: boolean;
-  readonly sha256: (text: string) => string;
 }
 
 /** A preview of a fork. */
@@ -89,7 +90,7 @@ export function buildForkRequest(
     runId: fork.runId,
     ...mode,
     ...topic,
-    ...frozenGraph(graph, fork.sha256),
+    ...frozenGraph(graph, { ...fork, fullName: namingOfFork(parent, fork.fullName) }),
     limits: { ...parent.request.limits, ...(maxNodeExecutions !== null && { maxNodeExecutions }) },
     ...(budget !== undefined && { budget }),
     parent: { runId: parent.runId, at: parent.head.seq, hash: parent.head.hash },
@@ -116,6 +117,12 @@ export function unapprovedNode(parent: RunState, requested: ForkChanges): string
   const changes = { ...requested, override: effectiveAt(parent, requested.override) };
   if (parent.request.godMode && !changesAnything(changedNames(changes))) return null;
   return parent.progress.frontier.find((each) => isOpen(parent, each))?.node ?? null;
+}
+
+/** Which models the graph of a fork names: as its parent has recorded them, and new names as a start reads them. */
+function namingOfFork({ plan }: RunState, fullName: ModelNaming): ModelNaming {
+  const recorded = new Set(modelsNamed(plan.graph));
+  return (model) => (recorded.has(model) ? recordedName(model, fullName) : fullName(model));
 }
 
 /** The effective part of an override at a fork point, or null if it changes nothing. */

@@ -1,4 +1,6 @@
 /** The facts that a decision collects for one append. The chart checks each before the next is decided. */
+import type { ModelNaming } from '../graph/models-asked.js';
+import { recordedName } from '../graph/models-asked.js';
 import type { System } from '../system/system.js';
 import type { PromptInput, ToolName } from '../models/port.js';
 import type { ModelPrice, PriceTable } from '../models/prices.js';
@@ -12,8 +14,8 @@ import type { RenderedPrompt } from '../council/prompt.js';
 export interface DecisionContext {
   readonly at: string;
   readonly instanceId: string;
-  /** The full name of a node's model, as `provider/model`. */
-  readonly fullName: (model: string | undefined) => string;
+  /** The full name of a model that the graph of the run names (`recordedName`). */
+  readonly fullName: ModelNaming;
   /** Whether a node that starts now can use a tool. */
   readonly isToolAvailable: (tool: ToolName) => boolean;
   /** The price of a model by its full name, or null if it has none. */
@@ -33,12 +35,12 @@ export function decisionContext({
 }: {
   readonly system: Pick<System, 'now' | 'sha256'>;
   readonly instanceId: string;
-  readonly model: { readonly fullName: (model: string | undefined) => string };
+  readonly model: { readonly fullName: ModelNaming };
   readonly tools: Toolbox;
   readonly prices: Pick<PriceTable, 'hash' | 'priceOf'>;
 }): DecisionContext {
   const { sha256 } = system;
-  const fullName = (name: string | undefined): string => model.fullName(name);
+  const fullName = (name: string | undefined): string => recordedName(name, model.fullName);
   const { isAvailable: isToolAvailable } = tools;
   const priceOf = (name: string): ModelPrice | null => prices.priceOf(name);
   return { at: system.now(), instanceId, fullName, isToolAvailable, priceOf, pricesHash: prices.hash, sha256 };

@@ -1,4 +1,6 @@
 /** Builds a run's request, the data of its first event, and the facts that are appended with it. */
+import type { ModelNaming } from '../graph/models-asked.js';
+import { withFullNames } from '../graph/models-asked.js';
 import { maxNodeExecutions, MAX_ITERATIONS, MAX_TAKEOVERS, PASS_SCORE } from '../graph/limits.js';
 import type { Budget, Graph, RunBudget, RunFailedData, RunRequestedData } from '../generated/schemas.js';
 import { canonical } from '../eventsourcing/canonical-json.js';
@@ -25,11 +27,16 @@ export interface RunParameters {
   readonly budget?: RunBudget | undefined;
 }
 
-/** A graph as frozen into runs, with its hash. */
-export function frozenGraph(
-  graph: Graph,
-  sha256: (text: string) => string,
-): Pick<RunParameters, 'graph' | 'graphHash'> {
+/** What a start needs to freeze a graph. */
+export interface Freezing {
+  /** Reads the name of a model as the graph has it. */
+  readonly fullName: ModelNaming;
+  readonly sha256: (text: string) => string;
+}
+
+/** A graph as frozen into runs, with the full names of its models (contract 6.1), and its hash. */
+export function frozenGraph(named: Graph, { fullName, sha256 }: Freezing): Pick<RunParameters, 'graph' | 'graphHash'> {
+  const graph = withFullNames(named, fullName);
   return { graph, graphHash: sha256(canonical(graph)) };
 }
 

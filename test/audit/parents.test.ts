@@ -7,6 +7,7 @@ import type { RunEvent } from '../../src/run/events.js';
 import { nodeSystem } from '../../src/system/system.js';
 import type { Story } from '../support/given.js';
 import { RUN_ID, answered, begun, given, graphWith, usedTool, wrote } from '../support/given.js';
+import { plainName } from '../support/open-engine.js';
 
 const FORK_ID = '00000000-0000-4000-8000-000000000002';
 const { sha256 } = nodeSystem();
@@ -36,7 +37,7 @@ describe('What the parent of a fork had recorded', () => {
   const parent = parentWith('Oaks', 0);
   const changes = { inputTopic: null, override: null, nodes: [], maxNodeExecutions: null };
   const fork = begun(
-    buildForkRequest(parent.run, changes, { runId: FORK_ID, bodyHash: 'b', actor: null, sha256 }),
+    buildForkRequest(parent.run, changes, { runId: FORK_ID, bodyHash: 'b', actor: null, fullName: plainName, sha256 }),
   ).when(wrote('write', 'Elms [aaaaaaaa:1]'));
   const reading =
     (record: Story): FoldEvents =>

@@ -7,6 +7,7 @@ import type { Story, When } from '../support/given.js';
 import { recordOf } from '../support/console-records.js';
 import { begun, completed, failed, given, graphWith, wrote } from '../support/given.js';
 import { manualSystem } from '../support/manual-system.js';
+import { plainName } from '../support/open-engine.js';
 
 const START_MS = Date.parse('2026-01-01T00:00:00.000Z');
 
@@ -124,7 +125,15 @@ export function forkedAt({ events }: Story, seq: number): Story {
   if (state === null) throw new Error('The story has no events');
   const { uuid, sha256 } = manualSystem(9);
   const changes = { inputTopic: null, override: null, nodes: [], maxNodeExecutions: null };
-  return begun(buildForkRequest(state, changes, { runId: uuid(), bodyHash: sha256('fork'), actor: null, sha256 }));
+  return begun(
+    buildForkRequest(state, changes, {
+      runId: uuid(),
+      bodyHash: sha256('fork'),
+      actor: null,
+      fullName: plainName,
+      sha256,
+    }),
+  );
 }
 
 /** The whole run: West comes too late, three review, a judge compares, and the jury is content in its second round. */

@@ -97,6 +97,7 @@ describe('A request that cannot be served', () => {
       system,
       nodeDefaults: { timeoutMs: 1000, maxAttempts: 1 },
       canonical,
+      fullName: () => 'offline/offline-1',
       offlineModel: 'offline',
       isOwnHost: () => true,
       basePath: '',

@@ -133,6 +133,7 @@ describe('A client of the rich stream that does not read', () => {
         system,
         nodeDefaults: { timeoutMs: 1000, maxAttempts: 1 },
         canonical,
+        fullName: () => 'offline/offline-1',
         offlineModel: 'offline',
         ...source,
         appendDeadlineMs: 10_000,

@@ -12,7 +12,7 @@ import { decision, pausedBefore } from '../support/god-run.js';
 import { readGolden } from '../support/golden.js';
 import { instantModel } from '../support/instant-model.js';
 import type { TestEngine } from '../support/open-engine.js';
-import { openTestEngine, runRequest } from '../support/open-engine.js';
+import { openTestEngine, plainName, runRequest } from '../support/open-engine.js';
 import { checkRecord, factsOf } from '../support/record-of.js';
 import { runWhen } from '../support/run-when.js';
 import type { TempDir } from '../support/temp-dir.js';
@@ -62,7 +62,13 @@ describe('The actor of an event', () => {
 
   it("of a fork is the caller who forked, not the parent's", () => {
     const { run } = begun({ ...runRequest(RUN_ID, { graph: LINE }), actor: 'ann' });
-    const forked = buildForkRequest(run, NO_CHANGES, { runId: uuid(), bodyHash: 'b', actor: 'ben', sha256 });
+    const forked = buildForkRequest(run, NO_CHANGES, {
+      runId: uuid(),
+      bodyHash: 'b',
+      actor: 'ben',
+      fullName: plainName,
+      sha256,
+    });
     expect(forked.actor).to.equal('ben');
     expect(begun(forked).run.request.actor).to.equal('ben');
   });

@@ -15,6 +15,7 @@ import { summaryOf } from '../../src/projections/run-summary.js';
 import type { RunState } from '../../src/run/state.js';
 import type { Story, When } from '../support/given.js';
 import { attemptOf, begun, broke, given, graphOf, activeNodes } from '../support/given.js';
+import { plainName } from '../support/open-engine.js';
 
 const OUTPUT = { maxOutputTokens: 100 };
 const line = graphOf('plan -> write', OUTPUT);
@@ -492,6 +493,7 @@ describe('A fork of a run with a budget', () => {
     runId: '00000000-0000-4000-8000-000000000002',
     bodyHash: 'b',
     actor: null,
+    fullName: plainName,
     sha256: (text: string) => text,
   };
 

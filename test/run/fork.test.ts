@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { canonical } from '../../src/eventsourcing/canonical-json.js';
+import { withFullNames } from '../../src/graph/models-asked.js';
 import { nodeSystem } from '../../src/system/system.js';
 import { OverrideRefused } from '../../src/run/pauses/override.js';
 import { startersOf } from '../../src/run/pauses/approvals.js';
@@ -28,6 +29,7 @@ import {
 } from '../support/given.js';
 import { drawsOf, named, outputOf, randomGraph, randomStory } from '../support/random-history.js';
 import { flatState } from '../support/whole-run.js';
+import { plainName } from '../support/open-engine.js';
 
 const IS_SOAK = process.env['SOAK'] !== undefined;
 const HISTORIES = IS_SOAK ? 200 : 4;
@@ -38,14 +40,14 @@ const { sha256 } = nodeSystem();
 const FORK_ID = '00000000-0000-4000-8000-000000000002';
 const isRunFold = schemaCheck('run-fold.json');
 
-const COUNCIL = graphOf('write -> judge?; judge -rework-> write; judge -approve-> polish');
+const COUNCIL = withFullNames(graphOf('write -> judge?; judge -rework-> write; judge -approve-> polish'), plainName);
 const DIAMOND = graphOf('plan -> left, right; left -> meet; right -> meet');
 const APPROVED = { action: 'approve', modifiedState: null } as const;
 
 /** The first event of a fork at a state. */
 function requestAt(run: RunState, changes: Partial<ForkChanges> = {}): RunRequestedData {
   const all = { inputTopic: null, override: null, nodes: [], maxNodeExecutions: null, ...changes };
-  return buildForkRequest(run, all, { runId: FORK_ID, bodyHash: 'b', actor: null, sha256 });
+  return buildForkRequest(run, all, { runId: FORK_ID, bodyHash: 'b', actor: null, fullName: plainName, sha256 });
 }
 
 /** The states of a run by revision. */

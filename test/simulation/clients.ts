@@ -21,6 +21,7 @@ import { isOfLog } from './instance.js';
 import { InvariantBroken } from './record.js';
 import type { RunRecord } from './record.js';
 import { Draws, uuidOf } from './scheduler.js';
+import { plainName } from '../support/open-engine.js';
 
 const { sha256 } = nodeSystem();
 /**
@@ -260,7 +261,13 @@ export class Clients {
     if (point === null || point.run === null) return;
     this.#world.shown(parentId, point.run.head, 'a fork');
     const changes = { inputTopic: `Fork of ${parentId}`, override: null, nodes: [], maxNodeExecutions: null };
-    const requested = buildForkRequest(point.run, changes, { runId, bodyHash: sha256(runId), actor: null, sha256 });
+    const requested = buildForkRequest(point.run, changes, {
+      runId,
+      bodyHash: sha256(runId),
+      actor: null,
+      fullName: plainName,
+      sha256,
+    });
     await this.#start(slot, requested);
   }
 

@@ -37,7 +37,7 @@ import { sealAppend } from '../../src/eventsourcing/handle-command.js';
 import { factsAfter } from '../../src/run/stream.js';
 import { deepFreeze } from './deep-freeze.js';
 import { manualSystem } from './manual-system.js';
-import { runRequest } from './open-engine.js';
+import { plainName, runRequest } from './open-engine.js';
 
 /** Properties of a run; missing ones have default values. */
 export interface Given {
@@ -230,7 +230,7 @@ export function contextOf(instanceId: string): DecisionContext {
   return {
     at: START,
     instanceId,
-    fullName: (model) => model ?? 'model-1',
+    fullName: plainName,
     pricesHash: 'prices',
     priceOf: priceInTests,
     isToolAvailable: (tool) => tool === 'pdfReader',

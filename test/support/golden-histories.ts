@@ -33,6 +33,7 @@ import {
   wrote,
 } from './given.js';
 import { manualSystem } from './manual-system.js';
+import { plainName } from './open-engine.js';
 
 /** Records a run. A second passes before each append. */
 class Recording {
@@ -117,10 +118,9 @@ class Recording {
   #context(instanceId: string): DecisionContext {
     const { sha256 } = this.#system;
     const isToolAvailable = (tool: ToolName): boolean => tool === 'pdfReader';
-    const fullName = (model: string | undefined): string => model ?? 'model-1';
     const context = {
       instanceId,
-      fullName,
+      fullName: plainName,
       isToolAvailable,
       pricesHash: sha256('prices'),
       priceOf: () => null,
@@ -220,7 +220,13 @@ function forked(seed: number, parent: RunState, changes: Partial<ForkChanges>): 
   const { uuid, sha256 } = manualSystem(1_000 + seed);
   const all = { inputTopic: null, override: null, nodes: [], maxNodeExecutions: null, ...changes };
   return new Recording(
-    buildForkRequest(parent, all, { runId: uuid(), bodyHash: sha256('fork'), actor: null, sha256 }),
+    buildForkRequest(parent, all, {
+      runId: uuid(),
+      bodyHash: sha256('fork'),
+      actor: null,
+      fullName: plainName,
+      sha256,
+    }),
     {
       seed,
     },

@@ -11,7 +11,8 @@ import type { EventLog } from '../../src/eventlog/port.js';
 import type { ChunkSearch } from '../../src/search/document-search.js';
 import type { PdfExtractor } from '../../src/pdf/extract.js';
 import type { LanguageModel } from '../../src/models/port.js';
-import { frozenGraph, buildRunRequest } from '../../src/run/request.js';
+import { canonical } from '../../src/eventsourcing/canonical-json.js';
+import { buildRunRequest } from '../../src/run/request.js';
 import type { Context } from '../../src/app/context.js';
 import type { ContextOverrides } from '../../src/app/context-deps.js';
 import { openContext } from '../../src/app/context.js';
@@ -102,6 +103,11 @@ function serverOf({ eventStore, path }: OpenEngineOptions): EventStoreSettings |
   return eventStore ?? eventStoreFor(path);
 }
 
+/** Reads the names of models where no provider is configured: a node without a model asks `model-1`. */
+export function plainName(model = 'model-1'): string {
+  return model;
+}
+
 /** The data of RunRequested for the fixed graph, or another graph. */
 export function runRequest(
   runId: string,
@@ -123,7 +129,7 @@ export function runRequest(
     inputTopic: topic,
     godMode,
     blueprint: godMode ? { id: 'blueprint', name: 'Blueprint' } : null,
-    ...frozenGraph(graph, sha256),
+    ...{ graph, graphHash: sha256(canonical(graph)) },
     keyHash: null,
     bodyHash: sha256(topic),
     actor: null,

@@ -1,4 +1,5 @@
 /** Random histories of random graphs, for tests of properties of runs. */
+import { withFullNames } from '../../src/graph/models-asked.js';
 import { OverrideRefused } from '../../src/run/pauses/override.js';
 import type { Graph, GraphNode, NodeOutput } from '../../src/generated/schemas.js';
 import { hasMembers } from '../../src/run/panels/members.js';
@@ -7,6 +8,7 @@ import type { RunState } from '../../src/run/state.js';
 import { isFinished, pauseOf } from '../../src/run/state.js';
 import type { Story } from './given.js';
 import { attemptOf, completed, failed, given, graphWith, usedTool, resumed, activeNodes } from './given.js';
+import { plainName } from './open-engine.js';
 import { seededRandom } from './seeded-random.js';
 
 /** Random draws that a seed determines. */
@@ -44,7 +46,7 @@ export function randomGraph(draws: Draws): Graph {
       if (at < ids.length) link(id, null, at);
     }
   });
-  return graphWith(nodes, edges);
+  return withFullNames(graphWith(nodes, edges), plainName);
 }
 
 /** A panel, rank, judge or jury. */

@@ -18,6 +18,7 @@ import { godModeState, runResult } from '../../api/serializers/runs.js';
 import { ANYONE } from '../../keys/caller.js';
 import { canonical } from '../../eventsourcing/canonical-json.js';
 import type { LanguageModel } from '../../models/port.js';
+import type { Freezing } from '../../run/request.js';
 import { frozenGraph, buildRunRequest, recordedBudget } from '../../run/request.js';
 import type { RunEvent } from '../../run/events.js';
 import { pauseViewOf } from '../../run/pauses/pause-view.js';
@@ -50,6 +51,7 @@ export async function embeddedDriver(config: Config, options: EmbeddedOptions): 
   };
   const logger = { info: () => undefined, error: onFault };
   const context = await openContext(config, { dataDir, model, webSearch, system, logger, onLogBroken });
+  const { uuid, sha256 } = system;
   const cancelled = new AbortController();
   // On a shared log, an unfinished run may belong to a running instance.
   if (config.cluster === null) reportUnfinished((await context.recovery.unfinished()).length, notify);
@@ -58,7 +60,7 @@ export async function embeddedDriver(config: Config, options: EmbeddedOptions): 
     place: `here, on the ${model.provider} model`,
     async start(request) {
       if (request.blueprint !== null) warn(warningsOf(context.blueprints.issuesOf(request.blueprint)));
-      return await start(context, requestOf(request, config, system));
+      return await start(context, requestOf(request, config, { uuid, sha256, fullName: context.model.fullName }));
     },
     follow: (runId) => progressOf(eventsOf(context, runId, cancelled.signal)),
     pause: (runId) => pause(context, runId),
@@ -95,9 +97,8 @@ function reportUnfinished(count: number, notify: EmbeddedOptions['notify']): voi
 function requestOf(
   { topic, isGodMode, blueprint, budget: own }: RunOptions,
   config: Config,
-  system: System,
+  { uuid, ...freezing }: Pick<System, 'uuid'> & Freezing,
 ): RunRequestedData {
-  const { uuid, sha256 } = system;
   const defaults = { timeoutMs: config.modelTimeoutMs, maxAttempts: config.modelMaxAttempts };
   const saved = blueprint === null ? null : { ...councilOf(blueprint), id: blueprint.id ?? uuid() };
   const graph: Graph = saved === null ? fixedGraph(defaults) : compileBlueprint(saved, defaults).graph;
@@ -108,10 +109,10 @@ function requestOf(
     inputTopic: topic,
     godMode: isGodMode,
     blueprint: saved === null ? null : { id: saved.id, name: saved.name },
-    ...frozenGraph(graph, sha256),
+    ...frozenGraph(graph, freezing),
     keyHash: null,
     actor: null,
-    bodyHash: sha256(canonical({ input_topic: topic, god_mode: isGodMode })),
+    bodyHash: freezing.sha256(canonical({ input_topic: topic, god_mode: isGodMode })),
   });
 }
 

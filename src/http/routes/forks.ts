@@ -119,7 +119,8 @@ async function requestFromParent(
   const earlierStarters = await http.withinDeadline(startersBefore(http, parent));
   const { uuid, sha256 } = http.system;
   const bodyHash = sha256(http.canonical(sent));
-  const fork = { runId: uuid(), bodyHash, actor: caller.actor, earlierStarters, alwaysPauses, sha256 };
+  const names = { runId: uuid(), bodyHash, actor: caller.actor };
+  const fork = { ...names, earlierStarters, alwaysPauses, fullName: http.fullName, sha256 };
   try {
     if (alwaysPauses) assertApproved(unapprovedNode(parent, changes));
     return buildForkRequest(parent, changes, fork);

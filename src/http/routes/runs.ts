@@ -7,6 +7,7 @@ import { RequestRefused } from '../../api/problems.js';
 import { BODY_LIMITS, assertBudget, assertRules } from '../../api/validation.js';
 import type { RunSummary } from '../../projections/run-summary.js';
 import { summaryOf } from '../../projections/run-summary.js';
+import type { Freezing } from '../../run/request.js';
 import { frozenGraph, buildRunRequest } from '../../run/request.js';
 import type { BodyReader } from '../body.js';
 import { bodyOf } from '../body.js';
@@ -47,10 +48,10 @@ function builtInCouncilRoute(http: HttpContext): Route {
 /** A function that builds the requests of runs of the built-in council. */
 export function builtInCouncil(http: HttpContext): (run: RunIdentity, body: RunRequest) => BuiltRequest {
   const graph = fixedGraph(http.nodeDefaults);
-  const council = frozenGraph(graph, http.system.sha256);
+  const council = frozenGraph(graph, freezingOf(http));
   return (run, { input_topic: inputTopic, god_mode: godMode = false, budget: sent, model }) => {
     const budget = budgetOf(sent);
-    const frozen = model === undefined ? council : frozenGraph(withDefaultModel(graph, model), http.system.sha256);
+    const frozen = model === undefined ? council : frozenGraph(withDefaultModel(graph, model), freezingOf(http));
     const request = buildRunRequest({ ...frozen, inputTopic, godMode, blueprint: null, budget, ...run });
     return { request, failure: null };
   };
@@ -193,7 +194,7 @@ export async function buildBlueprintRequest(
     godMode: blueprint.god_mode === 'always' || body.god_mode === true,
     blueprint: { id: blueprint.id, name: blueprint.name },
     budget: budgetOf(body.budget, blueprint.budget),
-    ...frozenGraph(withDefaultModel(compiled.graph, body.model), http.system.sha256),
+    ...frozenGraph(withDefaultModel(compiled.graph, body.model), freezingOf(http)),
   });
   return { request, failure: compiled.isRunnable ? null : compiled.failure };
 }
@@ -243,7 +244,7 @@ function buildTrialRequest(http: HttpContext, run: RunIdentity, body: TryRequest
     godMode: body.god_mode ?? false,
     blueprint: { id: null, name },
     budget: budgetOf(body.budget),
-    ...frozenGraph(graph, http.system.sha256),
+    ...frozenGraph(graph, freezingOf(http)),
   });
   return { request, failure: compiled.isRunnable ? null : compiled.failure };
 }
@@ -258,6 +259,10 @@ function byModel(graph: Graph, model: string): Graph {
       model,
     })),
   };
+}
+
+function freezingOf({ fullName, system: { sha256 } }: HttpContext): Freezing {
+  return { fullName, sha256 };
 }
 
 /** The graph with a model for the nodes without their own. */

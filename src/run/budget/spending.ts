@@ -4,6 +4,7 @@
  * unknown, that was cut off or whose answer was discarded counts as its reservation.
  */
 import type { CallUsage, Graph, GraphNode, NodeFailedData, Reservation, RunBudget } from '../../generated/schemas.js';
+import type { ModelNaming } from '../../graph/models-asked.js';
 import { modelsAsked } from '../../graph/models-asked.js';
 import type { ModelPrice } from '../../models/prices.js';
 import type { ExactDollars } from '../../system/dollars.js';
@@ -250,7 +251,7 @@ export function unpricedModel(
     fullName,
     priceOf,
   }: {
-    readonly fullName: (model: string | undefined) => string;
+    readonly fullName: ModelNaming;
     readonly priceOf: (fullName: string) => ModelPrice | null;
   },
 ): string | null {

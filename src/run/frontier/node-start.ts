@@ -49,7 +49,7 @@ export function callOfAttempt(run: RunState, attempt: AttemptStart, context: Dec
   const tools = toolsAsRecorded(graphNode.tools, context.isToolAvailable);
   const shown = shownAt(run, attempt, context.sha256);
   const assignment = assignmentOf(run, { node, branch, seat, tools, orderShown: shown.orderShown });
-  return { graphNode, tools, shown, assignment, model: attempt.model ?? context.fullName(graphNode.model) };
+  return { graphNode, tools, shown, assignment, model: context.fullName(attempt.model ?? graphNode.model) };
 }
 
 /** What the first call of an attempt reserves. */

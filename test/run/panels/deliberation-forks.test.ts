@@ -8,7 +8,7 @@ import type { System } from '../../../src/system/system.js';
 import { nodeSystem } from '../../../src/system/system.js';
 import { graphWith } from '../../support/given.js';
 import type { TestEngine } from '../../support/open-engine.js';
-import { openTestEngine, runRequest } from '../../support/open-engine.js';
+import { openTestEngine, plainName, runRequest } from '../../support/open-engine.js';
 import { checkRecord, factsOf } from '../../support/record-of.js';
 import { runWhen } from '../../support/run-when.js';
 import type { Reply, ScriptedModel } from '../../support/scripted-model.js';
@@ -109,7 +109,13 @@ describe('A fork of a deliberation', () => {
     const changes = { inputTopic, override: null, nodes: [], maxNodeExecutions: null };
     const forkId = uuid();
     await engine.registry.start(
-      buildForkRequest(point.run, changes, { runId: forkId, bodyHash: sha256(forkId), actor: null, sha256 }),
+      buildForkRequest(point.run, changes, {
+        runId: forkId,
+        bodyHash: sha256(forkId),
+        actor: null,
+        fullName: plainName,
+        sha256,
+      }),
     );
     await runWhen(engine, forkId, isFinished);
     return await checkRecord(engine.log, forkId);

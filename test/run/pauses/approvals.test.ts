@@ -16,7 +16,7 @@ import { openPauseOf, pauseOf } from '../../../src/run/state.js';
 import type { Story } from '../../support/given.js';
 import { begun, given, graphOf, shortText, pauseDecided, RUN_ID, scored, wrote } from '../../support/given.js';
 import { manualSystem } from '../../support/manual-system.js';
-import { runRequest } from '../../support/open-engine.js';
+import { plainName, runRequest } from '../../support/open-engine.js';
 
 const { sha256 } = nodeSystem();
 const LINE = graphOf('one -> two');
@@ -192,7 +192,9 @@ describe('A quorum', () => {
     const next = decided(voted, APPROVE, ben).when(wrote('one'));
     expect(openPauseOf(next.run)).to.deep.include({ number: 2, votes: [] });
     const changes = { inputTopic: null, override: null, nodes: [], maxNodeExecutions: null };
-    const forked = begun(buildForkRequest(voted.run, changes, { runId: RUN_ID, bodyHash: 'b', actor: 'eve', sha256 }));
+    const forked = begun(
+      buildForkRequest(voted.run, changes, { runId: RUN_ID, bodyHash: 'b', actor: 'eve', fullName: plainName, sha256 }),
+    );
     expect(openPauseOf(forked.run)).to.deep.include({ number: 1, nextNodes: ['one'], votes: [] });
     decided(forked, APPROVE, ben).then('VoteCast 1 approve by ben');
   });

@@ -21,6 +21,7 @@ import {
   wrote,
 } from '../../support/given.js';
 import { drawsOf, named, outputOf, randomGraph } from '../../support/random-history.js';
+import { plainName } from '../../support/open-engine.js';
 
 const HISTORIES = process.env['SOAK'] === undefined ? 5 : 400;
 const APPROVE = { action: 'approve', modifiedState: null } as const;
@@ -58,6 +59,7 @@ function forkAt(run: RunState, changes: Partial<ForkChanges>): RunRequestedData 
     runId: '00000000-0000-4000-8000-000000000002',
     bodyHash: 'b',
     actor: null,
+    fullName: plainName,
     sha256,
   });
 }
