@@ -80,6 +80,8 @@ export interface ModelUsage {
   readonly cachedInputTokens?: number | null;
   /** Of these, tokens that were written to it. */
   readonly cacheWriteTokens?: number | null;
+  /** Of these, tokens that were written for an hour. Not recorded: the cost holds them. */
+  readonly cacheWriteHourTokens?: number | null;
   /** Tokens of the answer, reasoning included. */
   readonly outputTokens: number | null;
   /** Of these, tokens of reasoning. */

@@ -11,8 +11,8 @@ const SENTENCE_END = /[.!?…](?=\s)|[。！？｡।؟]|\n/gu;
  * @param chars at least 1
  */
 export function cutAtSentence(text: string, chars: number): string {
-  if (text.length <= chars || codePoints(text) <= chars) return text;
-  const fitting = [...text].slice(0, chars).join('');
+  if (text.length <= chars || (text.length <= 2 * chars && codePoints(text) <= chars)) return text;
+  const fitting = [...text.slice(0, 2 * chars)].slice(0, chars).join('');
   const ends = [...fitting.matchAll(SENTENCE_END)].map(({ index, 0: end }) => index + end.length);
   const sentence = ends.at(-1) ?? 0;
   if (sentence > fitting.length / 2) return fitting.slice(0, sentence).trimEnd();

@@ -1,5 +1,5 @@
 /** Finds and reads the JSON object in a model's answer. */
-import { isList, isRecord } from '../system/untrusted.js';
+import { holdsManyValues, isList, isRecord } from '../system/untrusted.js';
 import type { FoundObject } from '../models/json-in-text.js';
 import { jsonObjectsIn, parseObject } from '../models/json-in-text.js';
 import { withoutAnyThoughts } from '../models/thoughts.js';
@@ -12,7 +12,8 @@ import { withoutAnyThoughts } from '../models/thoughts.js';
  * @param others further fields that are read
  */
 export function answerWith(answer: string, named: readonly string[], others: readonly string[] = []): object | null {
-  const whole = parseObject(answer);
+  const isReadable = answer.length <= MAX_PARSED_CHARS && !holdsManyValues(answer);
+  const whole = isReadable ? parseObject(answer) : null;
   const objects: readonly Found[] =
     whole === null
       ? [...jsonObjectsIn(withoutAnyThoughts(answer).slice(0, MAX_SEARCHED_CHARS))]
@@ -64,5 +65,8 @@ function outermostKeys(json: string): readonly string[] {
 /** Brackets and strings, captured if a colon follows. Linear: no two quantifiers match the same character. */
 const NAMES_AND_BRACKETS = /("[^"\\]*(?:\\.[^"\\]*)*")(?=\s*:)|"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\]]/g;
 
-/** Length of an answer that is searched for an object, in UTF-16 units. */
-const MAX_SEARCHED_CHARS = 1024 * 1024;
+/** Longest answer that is read as one object, in UTF-16 units. */
+const MAX_PARSED_CHARS = 2 * 1024 * 1024;
+
+/** Length of an answer that is searched for objects, in UTF-16 units. */
+const MAX_SEARCHED_CHARS = 512 * 1024;

@@ -80,7 +80,8 @@ const APIS: Readonly<Partial<Record<ProviderApi, EmbeddingApi>>> = {
 
 /** By `index`, which overrides the order of the list. */
 function inOrder(entries: readonly unknown[]): readonly unknown[] {
-  return entries.map((entry, at) => entries.find((each) => fieldOf(each, 'index') === at) ?? entry);
+  const byIndex = new Map(entries.toReversed().map((each) => [fieldOf(each, 'index'), each]));
+  return entries.map((entry, at) => byIndex.get(at) ?? entry);
 }
 
 /**
@@ -153,14 +154,21 @@ export async function providerEmbeddings(settings: ProviderSettings, deps: Embed
 /** Reads an answer before the package does: it would refuse a wrong vector without a reason. */
 function readerOf(read: (body: unknown) => void): AnswerReader {
   return {
+    maxChars: MAX_CHARS,
     whole(body) {
       read(body);
-      return body;
+      return UNUSED;
     },
     event: (event) => event,
     isEnd: () => false,
   };
 }
+
+/** Longest answer in UTF-16 units: 100 vectors of 3,072 numbers are 6 Mi. */
+const MAX_CHARS = 8 * 1024 * 1024;
+
+/** What the packages get in place of an answer: they would check all numbers again, and what they return is not used. */
+const UNUSED = { data: [], embedding: { values: [] }, embeddings: [] };
 
 /** The vector of length 1 that a server's numbers make. @throws {ModelFailed} `bad_vector` */
 function vectorIn(

@@ -65,7 +65,7 @@ export function jsonBytes(value: unknown): number {
 
 /** Whether a text's JSON form is longer than so many bytes; a UTF-16 code unit takes at most 6. */
 export function isLonger(text: string, bytes: number): boolean {
-  return text.length * 6 + 2 > bytes && jsonBytes(text) > bytes;
+  return text.length + 2 > bytes || (text.length * 6 + 2 > bytes && jsonBytes(text) > bytes);
 }
 
 /** Code points of a text; a lone surrogate counts as one. */

@@ -1,9 +1,10 @@
 /** The body of an answer, in the form that a provider package can read. */
 import type { Readable } from 'node:stream';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createParser } from 'eventsource-parser';
 import { ModelFailed } from '../errors.js';
 import type { System } from '../system/system.js';
-import { boundedChunks, boundedText, jsonIn } from '../system/untrusted.js';
+import { BodyTooLarge, boundedChunks, boundedText, holdsManyValues, jsonIn } from '../system/untrusted.js';
 import { modelFailed } from './failed-exchange.js';
 import type { AnswerReader, ServerCall } from './server-call.js';
 
@@ -33,8 +34,11 @@ export interface Reading {
  */
 const NEXT_EVENT_MS = 5000;
 
-/** Largest answer in bytes. A draft takes 128 KiB; a stream adds some 200 bytes per token; 100 vectors are 6 MiB. */
+/** Largest answer in bytes: a stream adds some 200 bytes per token, and spaces may keep the connection open. */
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
+
+/** Longest JSON text of an answer, or of an event of a stream, in UTF-16 units. A draft takes 128 KiB; thoughts take more. */
+const MAX_JSON_CHARS = 4 * 1024 * 1024;
 
 /** The answer for the package: one JSON value, or events that each hold one, in the form that was asked for. */
 export async function readable(answer: Readable, form: AnswerForm, reading: Reading): Promise<Response> {
@@ -51,17 +55,17 @@ export async function readable(answer: Readable, form: AnswerForm, reading: Read
   if (form === 'stream' && formOf(first) !== 'whole') return streamed(body, reading, () => void answer.destroy());
   const text = await boundedText({ body }, MAX_ANSWER_BYTES);
   const came = formOf(firstCharacter(text)) ?? form;
-  if (came === form) return whole(text, reading);
+  if (came === form) return await whole(text, reading);
   reading.received = { form: came, text };
   throw new OtherForm(came);
 }
 
 /** An answer that came in the form that is now asked for, or null. */
-export function received(reading: Reading): Response | null {
+export async function received(reading: Reading): Promise<Response | null> {
   if (reading.received === null) return null;
   const { form, text } = reading.received;
   reading.received = null;
-  return form === 'whole' ? whole(text, reading) : streamed([Buffer.from(text)], reading, () => undefined);
+  return form === 'whole' ? await whole(text, reading) : streamed([Buffer.from(text)], reading, () => undefined);
 }
 
 /** The content type need not be believed: an event stream begins with a name of its fields, or with a comment. */
@@ -90,14 +94,28 @@ function streamed(chunks: Chunks, reading: Reading, end: () => void): Response {
   return new Response(events, { headers: { 'content-type': 'text/event-stream' } });
 }
 
-function whole(text: string, { call, reader }: Reading): Response {
-  return Response.json(reader.whole(objectIn(text, call)));
+/** Other work may be done between its steps: each takes milliseconds for a large answer, and the package reads it again. */
+async function whole(text: string, { call, reader }: Reading): Promise<Response> {
+  const isLarge = text.length > TURN_CHARS;
+  if (isLarge) await nextTurn();
+  const value = objectIn(text, call, reader.maxChars);
+  if (isLarge) await nextTurn();
+  const read = JSON.stringify(reader.whole(value));
+  if (isLarge) await nextTurn();
+  return new Response(read, { headers: { 'content-type': 'application/json' } });
 }
 
+/** Most events of a stream: a model writes a token or more with each. The packages take some 50 µs for one. */
+const MAX_EVENTS = 250_000;
+
+/** Events of a stream, and UTF-16 units of them, that are read before other work gets its turn. */
+const [TURN_EVENTS, TURN_CHARS] = [32, 64 * 1024];
+
 /** A JSON value, or `[DONE]` after it, which some servers send after a whole answer too. */
-function objectIn(text: string, { purpose }: ServerCall): unknown {
+function objectIn(text: string, { purpose }: ServerCall, maxChars = MAX_JSON_CHARS): unknown {
   const json = withoutEnd(text.trim());
   if (json === '') throw unreadable(purpose, 'is empty');
+  if (json.length > maxChars || holdsManyValues(json)) throw new BodyTooLarge('A long text, or too many values, came');
   const value = jsonIn(json);
   if (typeof value === 'object' && value !== null) return value;
   throw unreadable(purpose, 'is no JSON object, or cut off');
@@ -120,9 +138,17 @@ async function* encodedEvents(
   end: () => void,
 ): AsyncGenerator<Uint8Array> {
   let [hasBegun, isEnded] = [false, false];
+  let [all, events, chars] = [0, 0, 0];
   let cancelEnd = (): void => undefined;
   try {
     for await (const data of eventsIn(chunks)) {
+      all += 1;
+      if (all > MAX_EVENTS) throw new BodyTooLarge('Too many events came');
+      [events, chars] = [events + 1, chars + data.length];
+      if (events > TURN_EVENTS || chars > TURN_CHARS) {
+        await nextTurn();
+        [events, chars] = [0, 0];
+      }
       if (data.trim() === '') continue;
       if (data.trim() === '[DONE]') {
         isEnded = true;
@@ -164,9 +190,19 @@ async function* eventsIn(chunks: Chunks): AsyncGenerator<string> {
     parser.feed(text);
     return came;
   };
-  for await (const chunk of chunks) yield* feed(decoder.decode(chunk, { stream: true }));
+  for await (const chunk of chunks) {
+    const text = decoder.decode(chunk, { stream: true });
+    // The parser looks for the next line break of each kind up to the end of what it is fed.
+    for (let at = 0; at < text.length; at += FED_CHARS) {
+      if (at % TURN_CHARS === TURN_CHARS - FED_CHARS) await nextTurn();
+      yield* feed(text.slice(at, at + FED_CHARS));
+    }
+  }
   yield* feed(`${decoder.decode()}\n\n`);
 }
+
+/** UTF-16 units that the parser of events is fed at once. */
+const FED_CHARS = 4096;
 
 function unreadable(purpose: string, what: string): ModelFailed {
   return modelFailed(`${purpose}: the body of its answer ${what}`, 'unreadable_answer');

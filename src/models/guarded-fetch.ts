@@ -33,7 +33,7 @@ const MAX_REFUSAL_BYTES = 64 * 1024;
 export function guardedFetch(call: ServerCall, options: GuardedFetchOptions): typeof globalThis.fetch {
   const reading: Reading = { call, reader: options.reader, after: options.system.after, received: null };
   return async (url, init) => {
-    const response = received(reading);
+    const response = await received(reading);
     if (response !== null) return response;
     const address = url instanceof Request ? url.url : url.toString();
     const text = typeof init?.body === 'string' ? init.body : '';

@@ -13,7 +13,8 @@ export interface FoundObject {
 export function* jsonObjectsIn(text: string): Generator<FoundObject> {
   // A brace that can begin an object: prose and formulas use braces otherwise.
   const beginning = /\{\s*["}]/g;
-  for (let failures = 0, objects = 0; failures < MAX_FAILURES && objects < MAX_OBJECTS;) {
+  let scanned = 0;
+  for (let failures = 0, objects = 0; failures < MAX_FAILURES && objects < MAX_OBJECTS && scanned < MAX_SCANNED;) {
     const begin = beginning.exec(text)?.index;
     if (begin === undefined) return;
     const end = endOfObject(text, begin);
@@ -22,6 +23,7 @@ export function* jsonObjectsIn(text: string): Generator<FoundObject> {
     beginning.lastIndex = value === null ? begin + 1 : begin + json.length;
     if (value === null) {
       failures += 1;
+      scanned += (end ?? text.length) - begin;
       continue;
     }
     objects += 1;
@@ -68,6 +70,9 @@ const STRINGS_AND_COMMAS = /"[^"\\]*(?:\\[^][^"\\]*)*"?|,(?=\s*[}\]])/g;
 
 /** Most braces that begin no object: each may scan the rest of the text. */
 const MAX_FAILURES = 20;
+
+/** Most UTF-16 units that are scanned after such braces; the last scan may pass it. */
+const MAX_SCANNED = 1024 * 1024;
 
 /** Most objects that are found in one text. */
 const MAX_OBJECTS = 1000;

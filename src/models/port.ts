@@ -52,6 +52,9 @@ export interface ToolParameters {
   readonly required: readonly string[];
 }
 
+/** Most calls of one answer; those that follow are left out. A step makes fewer. */
+export const MAX_CALLS = 128;
+
 /** One call a model asks for. All of it is the model's own text. */
 export interface ToolCall {
   /** Unique in its conversation. */
@@ -102,7 +105,7 @@ export interface ModelAnswer {
   /** The answer; beside calls what the model said with them, often nothing. */
   readonly text: string;
   readonly usage: ModelUsage;
-  /** Tools to call before it answers; absent: the text is the answer. */
+  /** Tools to call before it answers, at most `MAX_CALLS`; absent: the text is the answer. */
   readonly calls?: readonly ToolCall[];
   /** The model's own message beside `calls`, for its adapter: it goes into the next request's rounds. */
   readonly turn?: unknown;

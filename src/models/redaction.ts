@@ -11,7 +11,7 @@ export interface Hidden {
 /** A server's message on one line, bounded, with secrets replaced. */
 export function redact(said: string, { key, texts }: Hidden): string {
   const whole = [key ?? '', ...texts].filter((each) => each !== '');
-  const safe = whole.reduce((text, each) => text.replaceAll(each, '…'), said);
+  const safe = whole.reduce((text, each) => text.replaceAll(each, '…'), said.slice(0, MAX_SAID_CHARS));
   const line = withoutPieces(safe.slice(0, 4 * MAX_WORDS_CHARS), key ?? '')
     .replace(/[\s\p{Cc}]+/gu, ' ')
     .trim();
@@ -24,6 +24,9 @@ export function redactName(name: unknown, hidden: Hidden): string {
   const safe = redact(name, hidden).replace(/[^\w-]/g, '?');
   return safe.slice(0, 60);
 }
+
+/** Most UTF-16 units that are read of a server's message: more than the longest prompt, which a part of it must not escape. */
+const MAX_SAID_CHARS = 1024 * 1024;
 
 /** Most UTF-16 units quoted of a server's message: a sentence or two. */
 const MAX_WORDS_CHARS = 300;

@@ -48,7 +48,7 @@ function retryDelayIn(error: unknown): string | null {
 /** From `x-ratelimit-reset-requests` and the like: the latest reset of a limit of which nothing remains, else the earliest reset. */
 function resetMs(headers: Headers, nowMs: number): number | null {
   const resets = Object.keys(headers).flatMap((name) => {
-    const isReset = /^(?:x-|anthropic-)?ratelimit-(?:.+-)?reset(?:-.+)?$/.test(name);
+    const isReset = name.length <= MAX_NAME_CHARS && /^(?:x-|anthropic-)?ratelimit-(?:.+-)?reset(?:-.+)?$/.test(name);
     const waitMs = isReset ? durationMs(headerOf(headers, name), nowMs) : null;
     if (waitMs === null) return [];
     const remaining = headerOf(headers, name.replace('reset', 'remaining'));
@@ -58,6 +58,9 @@ function resetMs(headers: Headers, nowMs: number): number | null {
   if (exhausted.length > 0) return Math.max(...exhausted);
   return resets.length > 0 ? Math.min(...resets.map(({ waitMs }) => waitMs)) : null;
 }
+
+/** Longest name of a header that is read. A server may put any names into a body. */
+const MAX_NAME_CHARS = 100;
 
 /** `6m0s`, `1.5s`, `250ms`, seconds, a time in seconds or milliseconds since 1970, ISO 8601, or a date of HTTP. */
 function durationMs(text: string | null, nowMs: number): number | null {

@@ -6,6 +6,7 @@ import { redactName } from './redaction.js';
 import type { ServerCall } from './server-call.js';
 import type { ModelAnswer, ModelRequest, ModelUsage, ToolCall } from './port.js';
 import { droppedFrom } from './request-form.js';
+import { MAX_CALLS } from './port.js';
 import { turnOf } from './sdk-request.js';
 import { faultOfFinish, isKnownFinish, unusable } from './unusable-answer.js';
 import type { RequestForm, WireReader } from './wires/wire.js';
@@ -106,6 +107,8 @@ function usableAnswer(
     .flatMap((part) => (part.type === 'text' ? [part.text] : []))
     .join('')
     .toWellFormed();
+  const chars = content.reduce((sum, part) => sum + ('text' in part ? part.text.length : 0), 0);
+  if (chars > MAX_TEXT_CHARS) throw unusable(call, `it holds ${chars} characters`, 'answer_too_large');
   const finish = reason !== undefined && !isKnownFinish(reason) && { finish: redactName(reason, call.hidden) };
   const calls = (request.tools ?? []).length > 0 ? callsIn(content, text, { request, call }) : [];
   if (calls.length > 0) return { text, calls, turn: turnOf(content, reader.turnOptions?.()), ...finish };
@@ -116,6 +119,9 @@ function usableAnswer(
   throw unusable(call, 'its text is empty', 'empty_answer');
 }
 
+/** Most UTF-16 units of an answer with its thoughts; a draft has at most 128 KiB. What follows reads them several times. */
+const MAX_TEXT_CHARS = 4 * 1024 * 1024;
+
 function callsIn(
   content: readonly LanguageModelV3Content[],
   text: string,
@@ -124,7 +130,7 @@ function callsIn(
   const calls = content.flatMap((part): ToolCall[] =>
     part.type === 'tool-call' ? [{ id: part.toolCallId, name: part.toolName, argumentsJson: part.input }] : [],
   );
-  if (calls.length > 0) return calls;
+  if (calls.length > 0) return calls.slice(0, MAX_CALLS);
   const written = callsInText(text, new Set(request.tools?.map(({ name }) => name)));
   if (written === 'malformed')
     throw unusable(
@@ -132,5 +138,5 @@ function callsIn(
       'it writes a tool call that cannot be read or names no offered tool',
       'malformed_function_call',
     );
-  return written.map((each, index) => ({ ...each, id: `call_${call.rounds}_${index}` }));
+  return written.slice(0, MAX_CALLS).map((each, index) => ({ ...each, id: `call_${call.rounds}_${index}` }));
 }

@@ -45,6 +45,8 @@ export function hintsOfNamed(
 
 /** Reads the answer of one call. */
 export interface AnswerReader {
+  /** Longest JSON text of a whole answer, in UTF-16 units. Default: 4 Mi. */
+  readonly maxChars?: number;
   /** A whole answer in the form that the package reads. @throws {ModelFailed} when it holds an error */
   whole(body: unknown): unknown;
   /**

@@ -60,14 +60,14 @@ export interface ThoughtFilter {
  * them. Later, a closing tag without an opening one means that everything before it was a thought.
  */
 export function thoughtFilter(sink: ThoughtFilterSink): ThoughtFilter {
-  const state: FilterState = { place: 'start', hasThought: false, closing: '', buffer: '' };
+  const state: FilterState = { place: 'start', hasThought: false, closing: '', space: '', buffer: '' };
   return {
     push(piece) {
       let rest: string | null = piece;
       while (rest !== null && rest !== '') rest = READERS[state.place](rest, state, sink);
     },
     end() {
-      if (state.place === 'start') sink.emit(state.hasThought ? state.buffer.trimStart() : state.buffer);
+      if (state.place === 'start') sink.emit(state.hasThought ? state.buffer : state.space + state.buffer);
       state.buffer = '';
     },
     isInThought: () => state.place === 'thought',
@@ -80,6 +80,8 @@ interface FilterState {
   hasThought: boolean;
   /** The tag that ends the thought. */
   closing: string;
+  /** Space before what may be a tag at the start. */
+  space: string;
   /** Received but not emitted, or kept to find a tag that is cut in two. */
   buffer: string;
 }
@@ -89,18 +91,23 @@ type Reader = (piece: string, state: FilterState, sink: ThoughtFilterSink) => st
 /** Consumes a piece at a place. Returns the rest for the next place, or null if nothing is left. */
 const READERS: Readonly<Record<FilterState['place'], Reader>> = {
   start(piece, state) {
-    state.buffer += piece;
-    const begun = beginningOf(state.buffer, state.hasThought);
+    const came = state.buffer + piece;
+    const text = came.trimStart();
+    state.space += came.slice(0, came.length - text.length);
+    const begun = beginningOf(text, state.hasThought);
+    state.buffer = begun === null ? text : '';
     if (begun === null) return null;
+    const rest = begun.place === 'answer' ? state.space + begun.rest : begun.rest;
     state.place = begun.place;
     state.closing = begun.closing;
-    state.buffer = '';
-    return begun.rest;
+    state.space = '';
+    return rest;
   },
   thought(piece, state) {
     const seen = state.buffer + piece;
-    const at = seen.toLowerCase().indexOf(state.closing);
-    if (at !== -1) return endOfThought(seen, at + state.closing.length, state);
+    // Stops at the tag: an answer may hold a million thoughts.
+    const tag = CLOSINGS.get(state.closing)?.exec(seen);
+    if (tag) return endOfThought(seen, tag.index + tag[0].length, state);
     state.buffer = seen.slice(1 - LONGEST_TAG);
     return null;
   },
@@ -131,15 +138,16 @@ function endOfThought(seen: string, end: number, state: FilterState): string {
 
 /**
  * Whether a text begins with a thought, and its closing tag, or with the answer. Null if the text is too short to tell.
+ *
+ * @param begun without leading space
  */
-function beginningOf(text: string, hasThought: boolean) {
-  const begun = text.trimStart();
+function beginningOf(begun: string, hasThought: boolean) {
   const lower = begun.slice(0, LONGEST_TAG).toLowerCase();
   const tag = IS_WORD.test(lower) ? undefined : BEGINNINGS.find(({ open }) => lower.startsWith(open));
   if (tag !== undefined) return { place: 'thought', closing: tag.close, rest: begun.slice(tag.open.length) } as const;
   if (BEGINNINGS.some(({ open }) => open.startsWith(lower))) return null;
   const place = hasThought ? 'settled' : 'answer';
-  return { place, closing: '', rest: hasThought ? begun : text } as const;
+  return { place, closing: '', rest: begun } as const;
 }
 
 /** Removes thoughts anywhere, from an answer of which the caller needs only a part. */
@@ -147,6 +155,9 @@ export function withoutAnyThoughts(answer: string): string {
   return withoutThoughts(answer).text.replace(ANY_THOUGHT, '');
 }
 
+const CLOSINGS: ReadonlyMap<string, RegExp> = new Map(
+  BEGINNINGS.map(({ close }) => [close, new RegExp(escaped(close), 'i')]),
+);
 const CLOSING_TAGS: ReadonlySet<string> = new Set(TAGS.map(({ close }) => close));
 const ANY_TAG = new RegExp([...new Set(TAGS.flatMap(({ open, close }) => [open, close]))].map(escaped).join('|'), 'i');
 const ANY_THOUGHT = new RegExp(

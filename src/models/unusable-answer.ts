@@ -1,6 +1,6 @@
 /** Answers with a status of success that cannot be used, and why. */
 import type { ModelFailed, ModelFailureKind } from '../errors.js';
-import { fieldOf } from '../system/untrusted.js';
+import { fieldOf, isList, listOf } from '../system/untrusted.js';
 import { errorMessageOf, isBlocked, kindOfRefusal, modelFailed, recordedKind } from './failed-exchange.js';
 import { redact, redactName } from './redaction.js';
 import { requestedWaitMs } from './retry-after.js';
@@ -15,8 +15,19 @@ export function unusable(
   return modelFailed(`${purpose}: its answer cannot be used: ${why}`, kind, waitMs);
 }
 
+/** Most parts of one message. The packages check each part, which takes some microseconds. */
+const MAX_PARTS = 10_000;
+
+/** The parts of a message, none if it holds no list. @throws {ModelFailed} `answer_too_large` past 10,000 parts */
+export function partsIn(given: unknown, call: Pick<ServerCall, 'purpose'>): readonly unknown[] {
+  const parts = listOf(given);
+  if (parts.length <= MAX_PARTS) return parts;
+  throw unusable(call, `it has ${parts.length} parts, more than ${MAX_PARTS}`, 'answer_too_large');
+}
+
 /** An answer that holds an error, with status 200 or in a stream that had begun. */
-export function errorInAnswer(body: unknown, call: ServerCall): ModelFailed {
+export function errorInAnswer(whole: unknown, call: ServerCall): ModelFailed {
+  const body = beginningOf(whole);
   const said = redact(errorMessageOf(body), call.hidden);
   const words = said === '' ? '' : `: ${said}`;
   if (isBlocked(body)) return unusable(call, `the prompt was blocked${words}`, 'prompt_blocked');
@@ -24,6 +35,18 @@ export function errorInAnswer(body: unknown, call: ServerCall): ModelFailed {
   const kind = recordedKind(status, kindOfRefusal(status, body));
   const waitMs = requestedWaitMs({}, body, call.now());
   return unusable(call, `it holds an error${words}`, kind === 'http_error' ? 'error_answer' : kind, waitMs);
+}
+
+/** What is read of an error, however large the answer is: fields of a list or an object, UTF-16 units of a text, levels. */
+const [MAX_FIELDS, MAX_CHARS, MAX_LEVELS] = [100, 64 * 1024, 8];
+
+function beginningOf(value: unknown, level = 0): unknown {
+  if (typeof value === 'string') return value.slice(0, MAX_CHARS);
+  if (typeof value !== 'object' || value === null) return value;
+  if (level === MAX_LEVELS) return null;
+  if (isList(value)) return value.slice(0, MAX_FIELDS).map((each) => beginningOf(each, level + 1));
+  const fields = Object.entries(value).slice(0, MAX_FIELDS);
+  return Object.fromEntries(fields.map(([name, each]) => [name, beginningOf(each, level + 1)]));
 }
 
 /**

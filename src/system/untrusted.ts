@@ -65,6 +65,35 @@ export function jsonIn(text: string): unknown {
   }
 }
 
+/**
+ * Whether a JSON text holds more than 400,000 values (100 vectors of 3,072 numbers are 307,200) or 50,000 fields. Parsing takes
+ * time by their number more than by the length of the text, so texts of servers and models are checked before they are parsed.
+ */
+export function holdsManyValues(text: string): boolean {
+  let [values, fields] = [0, 0];
+  for (let at = 0; at < text.length; at += 1) {
+    const sign = text.charCodeAt(at);
+    if (sign === QUOTE) at = endOfString(text, at);
+    else if (sign === COMMA || sign === BRACE || sign === BRACKET) values += 1;
+    else if (sign === COLON) fields += 1;
+  }
+  return values > MAX_VALUES || fields > MAX_FIELDS;
+}
+
+/** Where the string that begins here ends, or the end of the text. */
+function endOfString(text: string, begin: number): number {
+  for (let at = begin + 1; at < text.length; at += 1) {
+    const sign = text.charCodeAt(at);
+    if (sign === QUOTE) return at;
+    if (sign === BACKSLASH) at += 1;
+  }
+  return text.length;
+}
+
+const MAX_VALUES = 400_000;
+const MAX_FIELDS = 50_000;
+const [QUOTE, COMMA, COLON, BRACKET, BACKSLASH, BRACE] = [0x22, 0x2c, 0x3a, 0x5b, 0x5c, 0x7b];
+
 /** The message of a thrown value. */
 export function reasonOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);

@@ -1,7 +1,7 @@
 /** The web search that the settings choose: Tavily or SearXNG. */
 import type { Config } from '../config.js';
 import type { SearchOutcome, SearchProvider, SearchResult } from '../council/tools/web-search.js';
-import { BodyTooLarge, boundedText, fieldOf, isList } from '../system/untrusted.js';
+import { BodyTooLarge, boundedText, fieldOf, holdsManyValues, isList } from '../system/untrusted.js';
 
 /** Builds the adapter of a provider, or returns null if the settings name none. Sends nothing. */
 export function searchProvider(settings: Config['webSearch']): SearchProvider | null {
@@ -65,12 +65,14 @@ async function askJson(url: string, init: RequestInit, signal: AbortSignal): Pro
       await response.body?.cancel();
       return { isRead: false, fault: faultOfStatus(response.status) };
     }
-    const body: unknown = JSON.parse(await boundedText(response, MAX_BODY_BYTES));
+    const text = await boundedText(response, MAX_BODY_BYTES);
+    if (holdsManyValues(text)) return { isRead: false, fault: 'its answer is too large' };
+    const body: unknown = JSON.parse(text);
     return { isRead: true, body };
   } catch (error) {
     if (signal.aborted) throw error;
-    if (error instanceof BodyTooLarge) return { isRead: false, fault: 'its answer is too large' };
     if (error instanceof SyntaxError) return { isRead: false, fault: 'its answer is not JSON' };
+    if (error instanceof BodyTooLarge) return { isRead: false, fault: 'its answer is too large' };
     return { isRead: false, fault: 'it could not be reached' };
   }
 }

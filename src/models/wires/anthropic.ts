@@ -1,7 +1,8 @@
 /** Anthropic's messages. */
 import { fieldOf, isList, recordOf, textOf } from '../../system/untrusted.js';
 import type { ModelUsage } from '../port.js';
-import { errorInAnswer } from '../unusable-answer.js';
+import { MAX_CALLS } from '../port.js';
+import { errorInAnswer, partsIn, unusable } from '../unusable-answer.js';
 import type { ReportedUsage } from '../usage.js';
 import { count, sumOf, withReport } from '../usage.js';
 import type { ServerCall } from '../server-call.js';
@@ -40,10 +41,12 @@ interface Reading extends ServerCall {
   isStopped: boolean;
   /** Whether the block that comes is left out. */
   isLeftOut: boolean;
+  /** Tool calls that have come. */
+  calls: number;
 }
 
 function readerOf(call: ServerCall): WireReader {
-  const reading: Reading = { ...call, reported: {}, isStopped: false, isLeftOut: false };
+  const reading: Reading = { ...call, reported: {}, isStopped: false, isLeftOut: false, calls: 0 };
   const refuseError = (body: unknown): void => {
     if (fieldOf(body, 'type') === 'error') throw errorInAnswer(body, call);
   };
@@ -52,8 +55,8 @@ function readerOf(call: ServerCall): WireReader {
       keepUsage(body, reading);
       refuseError(body);
       const content = fieldOf(body, 'content');
-      if (!isList(content)) return body;
-      const blocks = content.flatMap((each, index) => blockIn(each, index, call));
+      if (!isList(content)) throw unusable(call, 'it has another form than an answer has', 'unreadable_answer');
+      const blocks = partsIn(content, call).flatMap((each, index) => blockIn(each, index, reading));
       return { type: 'message', content: blocks, ...stopIn(body), usage: NO_USAGE };
     },
     event(event) {
@@ -68,8 +71,14 @@ function readerOf(call: ServerCall): WireReader {
 }
 
 function keepUsage(from: unknown, reading: Reading): void {
-  reading.reported = withReport(reading.reported, fieldOf(from, 'usage'));
+  reading.reported = withReport(reading.reported, fieldOf(from, 'usage'), REPORTED);
 }
+
+/** The fields of `usage` that are read. */
+const REPORTED = [
+  ...['input_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens', 'cache_creation', 'output_tokens'],
+  ...['output_tokens_details'],
+];
 
 /** An event in the form that the package reads; null leaves it out, and at the end adds the last event if none came. */
 function eventIn(event: unknown, reading: Reading): unknown {
@@ -103,7 +112,7 @@ function eventIn(event: unknown, reading: Reading): unknown {
 }
 
 /** A block in the form that the package reads, none for a kind that the service does not ask for. */
-function blockIn(block: unknown, index: number, { rounds }: ServerCall): readonly object[] {
+function blockIn(block: unknown, index: number, reading: Reading): readonly object[] {
   const text = (name: string): string => textOf(fieldOf(block, name)) ?? '';
   const type = fieldOf(block, 'type');
   switch (type) {
@@ -114,8 +123,9 @@ function blockIn(block: unknown, index: number, { rounds }: ServerCall): readonl
     case 'redacted_thinking':
       return [{ type, data: text('data') }];
     case 'tool_use': {
-      if (text('name') === '') return [];
-      const id = text('id') || `call_${rounds}_${index}`;
+      if (text('name') === '' || reading.calls >= MAX_CALLS) return [];
+      reading.calls += 1;
+      const id = text('id') || `call_${reading.rounds}_${index}`;
       return [{ type, id, name: text('name'), input: recordOf(fieldOf(block, 'input')) }];
     }
     default:
@@ -157,10 +167,12 @@ function usageOf(raw: ReportedUsage): ModelUsage {
   const fresh = count(raw, 'input_tokens');
   const cachedInputTokens = count(raw, 'cache_read_input_tokens');
   const cacheWriteTokens = count(raw, 'cache_creation_input_tokens');
+  const ofHour = count(fieldOf(raw, 'cache_creation'), 'ephemeral_1h_input_tokens');
   return {
     inputTokens: fresh === null ? null : sumOf(fresh, cachedInputTokens ?? 0, cacheWriteTokens ?? 0),
     cachedInputTokens,
     cacheWriteTokens,
+    ...(ofHour !== null && { cacheWriteHourTokens: ofHour }),
     outputTokens: count(raw, 'output_tokens'),
     reasoningTokens: count(fieldOf(raw, 'output_tokens_details'), 'thinking_tokens'),
   };

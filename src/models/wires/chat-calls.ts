@@ -1,66 +1,120 @@
 /** Tool calls in chat completions, whole or in pieces, in the form that the package reads. */
-import { fieldOf, isRecord, jsonIn } from '../../system/untrusted.js';
-
-/** The calls of an answer so far. */
-export interface CallsSoFar {
-  readonly calls: StreamedCall[];
-  /** As in ServerCall. */
-  readonly rounds: number;
-}
+import { fieldOf, isRecord } from '../../system/untrusted.js';
+import { MAX_CALLS } from '../port.js';
 
 /**
- * The calls of a message, or pieces of calls in a stream. Some servers give every call index 0 or none, and no id or one id
- * to all: each call gets an index and an id of its own. Arguments come as JSON text; some servers send the object itself,
- * or none. A whole answer's calls without a name are left out.
+ * The tool calls of one answer, at most 128; those that follow are left out. Some servers give every call index 0 or none, and
+ * no id or one id to all: each call gets an index and an id of its own. Arguments come as JSON text; some servers send the
+ * object itself, or none. Takes time in proportion to what the server sends, in pieces of any length.
  */
-export function callsIn(given: readonly unknown[], field: 'message' | 'delta', soFar: CallsSoFar): readonly object[] {
-  if (field === 'delta') return given.map((each) => callIn(each, fieldOf(each, 'index'), soFar));
-  const named = given.filter((each) => isText(fieldOf(fieldOf(each, 'function'), 'name')));
-  return named.map((each, index) => callIn(each, index, soFar));
-}
+export class ChatCalls {
+  /** As in ServerCall. */
+  readonly #rounds: number;
+  readonly #calls: StreamedCall[] = [];
+  /** The last call with each index that the server sent. */
+  readonly #last = new Map<unknown, StreamedCall>();
+  readonly #ids = new Set<string>();
 
-/** @param sent the index that the server sent; in a whole answer the call's place */
-function callIn(given: unknown, sent: unknown, { calls, rounds }: CallsSoFar): object {
-  const name = fieldOf(fieldOf(given, 'function'), 'name');
-  const piece = { sent, id: fieldOf(given, 'id'), name, args: argumentsOf(given) };
-  const last = calls.findLast((each) => each.sent === piece.sent);
-  if (last !== undefined && !isNextCall(piece, last)) {
-    last.args += piece.args;
-    return { ...signed(given), index: calls.indexOf(last), function: { arguments: piece.args } };
+  constructor(rounds: number) {
+    this.#rounds = rounds;
   }
-  const isOwn = isText(piece.id) && calls.every(({ id }) => id !== piece.id);
-  const id = isOwn ? piece.id : `call_${rounds}_${calls.length}`;
-  const named = isText(name) ? { name } : {};
-  const index = calls.push(piece) - 1;
-  return { ...signed(given), index, id, function: { ...named, arguments: piece.args } };
+
+  /** Adds the calls of a whole answer. Calls without a name are left out. */
+  addWhole(given: readonly unknown[]): void {
+    for (const each of given) {
+      if (this.#calls.length >= MAX_CALLS) return;
+      const piece = pieceIn(each);
+      if (isText(piece.name)) this.#begin(piece);
+    }
+  }
+
+  /** Adds pieces of calls in a stream. */
+  addPieces(given: readonly unknown[]): void {
+    for (const each of given) {
+      const piece = pieceIn(each);
+      const last = this.#last.get(piece.sent);
+      if (last !== undefined && !isNextCall(piece, last)) extend(last, piece);
+      else if (this.#calls.length < MAX_CALLS) this.#begin(piece);
+      // The rest of a call that is left out must not extend the one before.
+      else this.#last.delete(piece.sent);
+    }
+  }
+
+  /** The calls so far, whole. */
+  all(): readonly object[] {
+    return this.#calls.map(({ id, name, args, signature }, index) => ({
+      ...(isText(signature) && { extra_content: { google: { thought_signature: signature } } }),
+      ...{ index, id },
+      function: { ...(isText(name) && { name }), arguments: args },
+    }));
+  }
+
+  #begin(piece: Piece): void {
+    const isOwn = isText(piece.id) && !this.#ids.has(piece.id);
+    const id = isOwn ? String(piece.id) : `call_${this.#rounds}_${this.#calls.length}`;
+    const call = { ...piece, id, sentId: piece.id, args: '', depth: 0, isInString: false, isEscaped: false };
+    this.#ids.add(id);
+    this.#calls.push(call);
+    this.#last.set(piece.sent, call);
+    extend(call, { args: piece.args });
+  }
 }
 
-interface StreamedCall {
-  /** The index that the server sent. */
+/** A call, or a piece of one, as the server sent it. */
+interface Piece {
   readonly sent: unknown;
   readonly id: unknown;
   readonly name: unknown;
+  readonly args: string;
+  /** Gemini's thought signature of a call, which goes back with it. */
+  readonly signature: unknown;
+}
+
+interface StreamedCall {
+  readonly id: string;
+  readonly sentId: unknown;
+  readonly name: unknown;
+  signature: unknown;
   /** All that came of the arguments. */
   args: string;
+  /** Brackets that the arguments have opened and not closed. */
+  depth: number;
+  isInString: boolean;
+  isEscaped: boolean;
+}
+
+function pieceIn(given: unknown): Piece {
+  const { name, arguments: args } = recordIn(given, 'function');
+  const { google } = recordIn(given, 'extra_content');
+  const text = typeof args === 'string' ? args : isRecord(args) ? JSON.stringify(args) : '';
+  const signature = fieldOf(google, 'thought_signature');
+  return { sent: fieldOf(given, 'index'), id: fieldOf(given, 'id'), name, args: text, signature };
 }
 
 /** Whether a piece with the index of a call begins the next one. Servers may repeat a call's name in each of its pieces. */
-function isNextCall({ sent, id, name, args }: StreamedCall, last: StreamedCall): boolean {
+function isNextCall({ sent, id, name, args }: Piece, last: StreamedCall): boolean {
   if (!isText(name)) return false;
-  if (name !== last.name || (isText(id) ? id !== last.id : sent === undefined)) return true;
-  return args.trimStart().startsWith('{') && isRecord(jsonIn(last.args));
+  if (name !== last.name || (isText(id) ? id !== last.sentId : sent === undefined)) return true;
+  return /^\s*\{/.test(args) && last.depth === 0 && last.args !== '';
 }
 
-/** Gemini's thought signature of a call, which goes back with it. */
-function signed(call: unknown): object {
-  const signature = fieldOf(fieldOf(fieldOf(call, 'extra_content'), 'google'), 'thought_signature');
-  return isText(signature) ? { extra_content: { google: { thought_signature: signature } } } : {};
+/** Adds a piece to a call. Counts the brackets of the piece alone: the arguments are never read as a whole again. */
+function extend(call: StreamedCall, { args, signature }: Partial<Piece> & Pick<Piece, 'args'>): void {
+  call.args += args;
+  call.signature ??= signature;
+  for (let at = 0; at < args.length; at += 1) {
+    const sign = args[at];
+    if (call.isEscaped) call.isEscaped = false;
+    else if (sign === '"') call.isInString = !call.isInString;
+    else if (call.isInString) call.isEscaped = sign === '\\';
+    else if (sign === '{' || sign === '[') call.depth += 1;
+    else if (sign === '}' || sign === ']') call.depth -= 1;
+  }
 }
 
-function argumentsOf(call: unknown): string {
-  const given = fieldOf(fieldOf(call, 'function'), 'arguments');
-  if (typeof given === 'string') return given;
-  return isRecord(given) ? JSON.stringify(given) : '';
+function recordIn(value: unknown, name: string): Readonly<Record<string, unknown>> {
+  const field = fieldOf(value, name);
+  return isRecord(field) ? field : {};
 }
 
 function isText(value: unknown): value is string {

@@ -4,12 +4,11 @@ import type { ModelFailed } from '../../errors.js';
 import { fieldOf, isList, isRecord, listOf, recordOf, textOf } from '../../system/untrusted.js';
 import type { ServerCall } from '../server-call.js';
 import { redact } from '../redaction.js';
-import { errorInAnswer, unusable } from '../unusable-answer.js';
+import { errorInAnswer, partsIn, unusable } from '../unusable-answer.js';
 import type { ModelUsage } from '../port.js';
 import type { ReportedUsage } from '../usage.js';
 import { count, sumOf, withReport } from '../usage.js';
-import type { CallsSoFar } from './chat-calls.js';
-import { callsIn } from './chat-calls.js';
+import { ChatCalls } from './chat-calls.js';
 import type { RequestForm, Wire, WireOptions, WireReader } from './wire.js';
 
 /** The package's own choice by model names is not used: a server decides by its refusals what it accepts. */
@@ -34,12 +33,13 @@ export async function chatWire({ baseUrl, apiKey }: WireOptions): Promise<Wire> 
 }
 
 /** A call, and what has come of its answer. */
-interface Reading extends ServerCall, CallsSoFar {
+interface Reading extends ServerCall {
+  readonly calls: ChatCalls;
   hasChoice: boolean;
   hasFinish: boolean;
   reported: ReportedUsage;
-  /** The model's reasoning as a router sent it, a list if any came. */
-  reasoningDetails: unknown;
+  /** The model's reasoning as a router sent it. */
+  readonly reasoningDetails: unknown[];
   /** Whether the reasoning is an empty text, or null if none came. */
   isReasoningEmpty: boolean | null;
 }
@@ -47,7 +47,8 @@ interface Reading extends ServerCall, CallsSoFar {
 function readerOf(call: ServerCall): WireReader {
   const reading: Reading = {
     ...call,
-    ...{ hasChoice: false, hasFinish: false, reported: {}, calls: [], reasoningDetails: null, isReasoningEmpty: null },
+    ...{ hasChoice: false, hasFinish: false, reported: {}, reasoningDetails: [], isReasoningEmpty: null },
+    calls: new ChatCalls(call.rounds),
   };
   return {
     whole(body) {
@@ -64,13 +65,18 @@ function readerOf(call: ServerCall): WireReader {
         return readable(event, 'delta', reading);
       }
       if (!reading.hasChoice) throw noChoice(call);
-      return reading.hasFinish ? null : { choices: [{ delta: {}, finish_reason: 'stop' }] };
+      // The package would read the arguments of a call again with each of their pieces: it gets the calls whole.
+      const calls = reading.calls.all();
+      if (reading.hasFinish && calls.length === 0) return null;
+      const delta = calls.length > 0 ? { tool_calls: calls } : {};
+      return { choices: [{ delta, finish_reason: reading.hasFinish ? null : 'stop' }] };
     },
     isEnd: (event) => finishOf(listOf(fieldOf(event, 'choices'))[0]) !== null,
     usage: () => usageOf(reading.reported),
     turnOptions() {
-      const { reasoningDetails: details, isReasoningEmpty } = reading;
-      if (!Array.isArray(details) && isReasoningEmpty !== true) return undefined;
+      const { reasoningDetails, isReasoningEmpty } = reading;
+      const details: unknown = reasoningDetails.length > 0 ? reasoningDetails : null;
+      if (details === null && isReasoningEmpty !== true) return undefined;
       return {
         openaiCompatible: {
           ...(Array.isArray(details) && { reasoning_details: details }),
@@ -89,8 +95,14 @@ function readable(body: unknown, field: 'message' | 'delta', reading: Reading): 
 }
 
 function keepUsage(from: unknown, reading: Reading): void {
-  reading.reported = withReport(reading.reported, fieldOf(from, 'usage'));
+  reading.reported = withReport(reading.reported, fieldOf(from, 'usage'), REPORTED);
 }
+
+/** The fields of `usage` that are read. */
+const REPORTED = [
+  ...['prompt_tokens', 'completion_tokens', 'total_tokens', 'prompt_tokens_details', 'completion_tokens_details'],
+  ...['prompt_cache_hit_tokens', 'cost', 'cost_details', 'is_byok'],
+];
 
 function noChoice(call: ServerCall): ModelFailed {
   return unusable(call, 'it holds no choice', 'no_choices');
@@ -137,7 +149,9 @@ function isSet(error: unknown): boolean {
 /** A choice in the form that the package reads. */
 function choiceIn(choice: unknown, field: 'message' | 'delta', reading: Reading): object {
   const message = recordOf(fieldOf(choice, field));
-  const calls = callsIn(listOf(message['tool_calls']), field, reading);
+  const calls = listOf(message['tool_calls']);
+  if (field === 'delta') reading.calls.addPieces(calls);
+  else reading.calls.addWhole(calls);
   remember(message, reading);
   refuseRefusal(message, reading);
   const reason = finishOf(choice);
@@ -145,10 +159,10 @@ function choiceIn(choice: unknown, field: 'message' | 'delta', reading: Reading)
   return {
     [field]: {
       role: 'assistant',
-      content: content(message['content']),
+      content: content(message['content'], reading),
       reasoning_content: textOf(message['reasoning_content']),
       reasoning: textOf(message['reasoning']),
-      tool_calls: calls.length > 0 ? calls : undefined,
+      tool_calls: field === 'message' && calls.length > 0 ? reading.calls.all() : undefined,
     },
     finish_reason: reason,
   };
@@ -162,8 +176,7 @@ function finishOf(choice: unknown): string | null {
 
 /** Some routers want the model's reasoning back in the form it came in. */
 function remember(message: Readonly<Record<string, unknown>>, reading: Reading): void {
-  const details = listOf(message['reasoning_details']);
-  if (details.length > 0) reading.reasoningDetails = [...listOf(reading.reasoningDetails), ...details];
+  for (const each of listOf(message['reasoning_details'])) reading.reasoningDetails.push(each);
   // The package leaves an empty text out, and DeepSeek insists on the field.
   const text = textOf(message['reasoning_content']);
   if (text !== undefined) reading.isReasoningEmpty = text === '' && reading.isReasoningEmpty !== false;
@@ -177,9 +190,9 @@ function refuseRefusal(message: Readonly<Record<string, unknown>>, call: ServerC
 }
 
 /** Parts that are texts of another kind count as texts; the package drops them. */
-function content(given: unknown): unknown {
+function content(given: unknown, call: ServerCall): unknown {
   if (given === undefined || given === null || typeof given === 'string') return given;
-  return listOf(given).flatMap((part): readonly object[] => {
+  return partsIn(given, call).flatMap((part): readonly object[] => {
     const thoughts = fieldOf(part, 'thinking');
     if (fieldOf(part, 'type') === 'thinking' && isList(thoughts)) return [{ type: 'thinking', thinking: thoughts }];
     const text = fieldOf(part, 'text');
@@ -195,13 +208,29 @@ function usageOf(raw: ReportedUsage): ModelUsage {
   const total = count(raw, 'total_tokens');
   // xAI counts reasoning beside the completion, others within it: the total shows which.
   const isBeside = reasoning !== null && total !== null && total === sumOf(input, output, reasoning) && reasoning > 0;
-  const cost = fieldOf(raw, 'cost');
+  const cost = costIn(raw);
   return {
     inputTokens: input,
     cachedInputTokens: count(prompt, 'cached_tokens') ?? count(raw, 'prompt_cache_hit_tokens'),
     cacheWriteTokens: count(prompt, 'cache_write_tokens'),
     outputTokens: isBeside ? sumOf(output, reasoning) : output,
     reasoningTokens: reasoning,
-    ...(typeof cost === 'number' && cost >= 0 && { costUsd: cost }),
+    ...(cost !== null && { costUsd: cost }),
   };
+}
+
+/**
+ * The cost that OpenRouter reports, in US dollars, or null. If a call uses the customer's own key at another provider
+ * (`is_byok`), `cost` is OpenRouter's fee alone, and the customer pays the other provider too. Without that amount the cost is
+ * unknown.
+ */
+function costIn(raw: ReportedUsage): number | null {
+  const fee = amountOf(fieldOf(raw, 'cost'));
+  if (fee === null || fieldOf(raw, 'is_byok') !== true) return fee;
+  const upstream = amountOf(fieldOf(fieldOf(raw, 'cost_details'), 'upstream_inference_cost'));
+  return upstream === null ? null : fee + upstream;
+}
+
+function amountOf(cost: unknown): number | null {
+  return typeof cost === 'number' && cost >= 0 ? cost : null;
 }

@@ -1,9 +1,10 @@
 /** Gemini's generateContent. */
 import { fieldOf, isRecord, listOf } from '../../system/untrusted.js';
 import type { ModelUsage } from '../port.js';
+import { MAX_CALLS } from '../port.js';
 import { modelFailed } from '../failed-exchange.js';
 import { redactName } from '../redaction.js';
-import { errorInAnswer, unusable } from '../unusable-answer.js';
+import { errorInAnswer, partsIn, unusable } from '../unusable-answer.js';
 import type { ReportedUsage } from '../usage.js';
 import { count, sumOf, withReport } from '../usage.js';
 import type { ServerCall } from '../server-call.js';
@@ -21,13 +22,21 @@ export async function geminiWire({ baseUrl, apiKey }: WireOptions): Promise<Wire
 
 function readerOf(call: ServerCall): WireReader {
   let reported: ReportedUsage = {};
+  let calls = 0;
+  /** Whether a part is one that the package reads, and no call after the last that counts. */
+  const isRead = (part: unknown): boolean => {
+    if (typeof fieldOf(part, 'text') === 'string') return true;
+    if (typeof fieldOf(fieldOf(part, 'functionCall'), 'name') !== 'string') return false;
+    calls += 1;
+    return calls <= MAX_CALLS;
+  };
   const read = (body: unknown): { readonly candidates: readonly object[] } => {
-    reported = withReport(reported, fieldOf(body, 'usageMetadata'));
+    reported = withReport(reported, fieldOf(body, 'usageMetadata'), REPORTED);
     if (fieldOf(body, 'error') !== undefined) throw errorInAnswer(body, call);
     const reason = fieldOf(fieldOf(body, 'promptFeedback'), 'blockReason');
     if (isSet(reason) && finishIn(body) === undefined)
       throw unusable(call, `the prompt was blocked (${redactName(reason, call.hidden)})`, 'prompt_blocked');
-    return { candidates: candidatesOf(body) };
+    return { candidates: candidatesOf(body, (parts) => partsIn(parts, call).filter(isRead)) };
   };
   return {
     whole(body) {
@@ -42,21 +51,21 @@ function readerOf(call: ServerCall): WireReader {
 }
 
 /** The first candidate in the form that the package reads: it refuses the whole answer for a part that it does not know. */
-function candidatesOf(answer: unknown): readonly object[] {
+function candidatesOf(answer: unknown, read: (parts: unknown) => readonly unknown[]): readonly object[] {
   return listOf(fieldOf(answer, 'candidates'))
     .slice(0, 1)
     .filter(isRecord)
     .map((candidate) => ({
-      content: { parts: listOf(fieldOf(candidate['content'], 'parts')).filter(isReadable) },
+      content: { parts: read(fieldOf(candidate['content'], 'parts')) },
       finishReason: isSet(candidate['finishReason']) ? candidate['finishReason'] : undefined,
     }));
 }
 
-function isReadable(part: unknown): boolean {
-  return (
-    typeof fieldOf(part, 'text') === 'string' || typeof fieldOf(fieldOf(part, 'functionCall'), 'name') === 'string'
-  );
-}
+/** The fields of `usageMetadata` that are read. */
+const REPORTED = [
+  ...['promptTokenCount', 'candidatesTokenCount', 'thoughtsTokenCount', 'toolUsePromptTokenCount'],
+  ...['cachedContentTokenCount'],
+];
 
 function finishIn(answer: unknown): unknown {
   return fieldOf(listOf(fieldOf(answer, 'candidates'))[0], 'finishReason');
