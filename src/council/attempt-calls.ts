@@ -60,9 +60,8 @@ export class AttemptCalls {
 
   /** Usage of all calls together. A count that is unknown of one of them is unknown. */
   get total(): ReturnType<typeof totalUsage> {
-    // A model's price counts for the sum, unless a provider reports the cost of some calls.
-    const isReported = this.#ended.some(({ costUsd }) => costUsd !== undefined);
-    return totalUsage(isReported ? this.#ended.map((each) => this.#withCost(each)) : this.#ended);
+    // Each call has a cost of its own: the price of a token depends on the length of the prompt.
+    return totalUsage(this.#ended.map((each) => this.#withCost(each)));
   }
 
   #withCost(usage: ModelUsage): ModelUsage {

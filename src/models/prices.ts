@@ -7,13 +7,27 @@ import { isRecord } from '../system/untrusted.js';
 import type { ModelUsage } from './port.js';
 
 /** US dollars a token. */
-export interface ModelPrice {
+export interface TokenPrices {
   readonly input: number;
   readonly output: number;
   /** Of a token read from the provider's cache, or null if it costs as much as another. */
   readonly cacheRead: number | null;
   /** Of a token written to it, likewise. */
   readonly cacheWrite: number | null;
+  /** Of a token written to it for an hour, or null if it costs as much as another written token. Absent: null. */
+  readonly cacheWriteHour?: number | null;
+}
+
+/** What a model costs: for short prompts, and for prompts above a number of tokens. */
+export interface ModelPrice extends TokenPrices {
+  /** By rising numbers. All tokens of a call are charged at the last tier that its prompt is above. Absent: none. */
+  readonly tiers?: readonly PriceTier[];
+}
+
+/** The prices of the calls with long prompts. */
+export interface PriceTier extends TokenPrices {
+  /** Tokens of the prompt, cached ones included, above which these prices apply. */
+  readonly above: number;
 }
 
 export interface PriceTable {
@@ -116,7 +130,7 @@ export function faultIn(
   for (const [model, entry] of Object.entries(entries)) {
     if (!isRecord(entry)) return { model, accepted: 'an object for each model' };
     if ('litellm_provider' in entry && !REQUIRED.every((field) => field in entry)) continue;
-    const optional = OPTIONAL.filter((field) => (entry[field] ?? null) !== null);
+    const optional = Object.keys(entry).filter((field) => IS_PRICE.test(field) && (entry[field] ?? null) !== null);
     const wrong = [...REQUIRED, ...optional].find((field) => (amount(entry[field]) ?? Infinity) > MAX_PER_TOKEN);
     if (wrong !== undefined)
       return { model, accepted: `US dollars per token from 0 to ${MAX_PER_TOKEN} in "${wrong}"` };
@@ -128,24 +142,56 @@ export function faultIn(
 const MAX_PER_TOKEN = 1;
 
 const REQUIRED = ['input_cost_per_token', 'output_cost_per_token'];
-const OPTIONAL = ['cache_read_input_token_cost', 'cache_creation_input_token_cost'];
 
-/** The cost of a call in US dollars, or null if its price, its input tokens or its output tokens are unknown. */
+/** The fields of an entry that hold a price which the service reads. Others, such as those of batches, are ignored. */
+const IS_PRICE =
+  /^(?:input_cost_per_token|output_cost_per_token|cache_read_input_token_cost|cache_creation_input_token_cost(?:_above_1hr)?)(?:_above_([1-9]\d{0,5})k_tokens)?$/;
+
+/**
+ * The cost of a call in US dollars, or null if its price, its input tokens or its output tokens are unknown. A call whose
+ * prompt is above a tier costs the prices of that tier for all its tokens.
+ */
 export function costOf(usage: ModelUsage, price: ModelPrice | null): number | null {
   if (usage.costUsd !== undefined) return usage.costUsd;
-  const { inputTokens, outputTokens, cachedInputTokens, cacheWriteTokens } = usage;
+  const { inputTokens, outputTokens, cachedInputTokens, cacheWriteTokens, cacheWriteHourTokens } = usage;
   if (price === null || inputTokens === null || outputTokens === null) return null;
+  const { input, output, cacheRead, cacheWrite, cacheWriteHour } = pricesAt(price, inputTokens);
   const cached = Math.min(cachedInputTokens ?? 0, inputTokens);
   const written = Math.min(cacheWriteTokens ?? 0, inputTokens - cached);
+  const ofHour = Math.min(cacheWriteHourTokens ?? 0, written);
   const plain = inputTokens - cached - written;
   return dollarsOf(
     costOfTokens([
-      [plain, price.input],
-      [cached, price.cacheRead ?? price.input],
-      [written, price.cacheWrite ?? price.input],
-      [outputTokens, price.output],
+      [plain, input],
+      [cached, cacheRead ?? input],
+      [written - ofHour, cacheWrite ?? input],
+      [ofHour, cacheWriteHour ?? cacheWrite ?? input],
+      [outputTokens, output],
     ]),
   );
+}
+
+/** The prices of a call whose prompt has so many tokens. */
+function pricesAt(price: ModelPrice, inputTokens: number): TokenPrices {
+  return price.tiers?.findLast(({ above }) => inputTokens > above) ?? price;
+}
+
+/**
+ * The most that a call may cost in US dollars whose prompt and answer have at most so many tokens: at the most expensive
+ * prices that a prompt of up to that length may reach (contract 6.3). No cached tokens are assumed.
+ */
+export function mostCostOf(
+  { inputTokens, outputTokens }: { readonly inputTokens: number; readonly outputTokens: number },
+  price: ModelPrice,
+): ExactDollars {
+  const reached = [price, ...(price.tiers ?? []).filter(({ above }) => inputTokens > above)];
+  const costs = reached.map(({ input, output }) =>
+    costOfTokens([
+      [inputTokens, input],
+      [outputTokens, output],
+    ]),
+  );
+  return costs.reduce((most, each) => (each > most ? each : most), 0n);
 }
 
 const FREE: ModelPrice = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };
@@ -159,8 +205,33 @@ function priceIn(entry: unknown): ModelPrice | null {
   const input = amount(entry['input_cost_per_token']);
   const output = amount(entry['output_cost_per_token']);
   if (input === null || output === null) return null;
-  const cacheRead = amount(entry['cache_read_input_token_cost']);
-  return { input, output, cacheRead, cacheWrite: amount(entry['cache_creation_input_token_cost']) };
+  const base = { input, output, ...cachePricesIn(entry, '') };
+  const sizes = new Set(Object.keys(entry).flatMap((field) => Number(IS_PRICE.exec(field)?.[1] ?? 0) || []));
+  const tiers: PriceTier[] = [];
+  for (const thousands of [...sizes].toSorted((a, b) => a - b)) {
+    const suffix = `_above_${thousands}k_tokens`;
+    // A tier names the prices that differ from those of shorter prompts.
+    const before: TokenPrices = tiers.at(-1) ?? base;
+    const own = {
+      input: amount(entry[`input_cost_per_token${suffix}`]),
+      output: amount(entry[`output_cost_per_token${suffix}`]),
+      ...cachePricesIn(entry, suffix),
+    };
+    const given = Object.fromEntries(Object.entries(own).filter(([, each]) => each !== null));
+    tiers.push({ ...before, ...given, above: thousands * 1000 });
+  }
+  return tiers.length === 0 ? base : { ...base, tiers };
+}
+
+function cachePricesIn(
+  entry: Readonly<Record<string, unknown>>,
+  suffix: string,
+): Required<Pick<TokenPrices, 'cacheRead' | 'cacheWrite' | 'cacheWriteHour'>> {
+  return {
+    cacheRead: amount(entry[`cache_read_input_token_cost${suffix}`]),
+    cacheWrite: amount(entry[`cache_creation_input_token_cost${suffix}`]),
+    cacheWriteHour: amount(entry[`cache_creation_input_token_cost_above_1hr${suffix}`]),
+  };
 }
 
 function amount(value: unknown): number | null {

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { ModelUsage } from '../../src/models/port.js';
-import { costOf, priceTable } from '../../src/models/prices.js';
+import { costOf, faultIn, mostCostOf, priceTable } from '../../src/models/prices.js';
 
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
 const SHIPPED = JSON.parse(
@@ -68,6 +68,60 @@ describe('Cost of a call', () => {
     expect(costOf(USAGE, null)).to.equal(null);
     expect(costOf({ ...USAGE, inputTokens: null }, PRICE)).to.equal(null);
     expect(costOf({ ...USAGE, outputTokens: null }, PRICE)).to.equal(null);
+  });
+
+  it('of a long prompt is that of its tier for all tokens, as the shipped table has it', () => {
+    const price = priceTable(SHIPPED, null, sha256).priceOf('gemini/gemini-2.5-pro');
+    const asked = (inputTokens: number) => costOf({ ...USAGE, inputTokens, outputTokens: 0 }, price);
+    expect(asked(200_000)).to.be.closeTo(0.25, 1e-9);
+    expect(asked(300_000)).to.be.closeTo(0.75, 1e-9);
+    expect(costOf({ ...USAGE, inputTokens: 300_000, cachedInputTokens: 100_000 }, price)).to.be.closeTo(
+      200_000 * 2.5e-6 + 100_000 * 2.5e-7 + 100 * 15e-6,
+      1e-9,
+    );
+  });
+
+  it('is that of the last of several tiers that the prompt is above; a tier without a price keeps the one before', () => {
+    const entry = {
+      ...{ input_cost_per_token: 1e-6, output_cost_per_token: 2e-6, cache_read_input_token_cost: 1e-7 },
+      ...{ output_cost_per_token_above_256k_tokens: 8e-6, input_cost_per_token_above_256k_tokens: 3e-6 },
+      ...{ input_cost_per_token_above_128k_tokens: 2e-6, output_cost_per_token_above_128k_tokens: 4e-6 },
+      ...{ input_cost_per_token_above_128k_tokens_priority: 9, input_cost_per_token_batches: 9 },
+    };
+    const table = priceTable({}, { m: entry }, sha256);
+    expect(faultIn({ m: entry })).to.equal(null);
+    const costs = [128_000, 128_001, 256_001].map((inputTokens) =>
+      costOf({ ...USAGE, inputTokens, outputTokens: 1000, cachedInputTokens: 1000 }, table.priceOf('x/m')),
+    );
+    const expected = [127_000 * 1e-6 + 1e-4 + 2e-3, 127_001 * 2e-6 + 1e-4 + 4e-3, 255_001 * 3e-6 + 1e-4 + 8e-3];
+    expected.forEach((cost, index) => expect(costs[index]).to.be.closeTo(cost, 1e-9));
+  });
+
+  it('of tokens that are cached for an hour is higher', () => {
+    const price = priceTable(SHIPPED, null, sha256).priceOf('anthropic/claude-sonnet-4-5');
+    const written = { ...USAGE, inputTokens: 1000, cacheWriteTokens: 1000, outputTokens: 0 };
+    expect(costOf(written, price)).to.be.closeTo(3.75e-3, 1e-9);
+    expect(costOf({ ...written, cacheWriteHourTokens: 400 }, price)).to.be.closeTo(600 * 3.75e-6 + 400 * 6e-6, 1e-9);
+    const long = { ...written, inputTokens: 300_000, cacheWriteTokens: 300_000, cacheWriteHourTokens: 300_000 };
+    expect(costOf(long, price)).to.be.closeTo(3.6, 1e-9);
+  });
+
+  it('that a call may reach is that of the most expensive tier up to its length', () => {
+    const price = priceTable(SHIPPED, null, sha256).priceOf('gemini/gemini-2.5-pro');
+    if (price === null) throw new Error('The table has no such price');
+    expect(mostCostOf({ inputTokens: 200_000, outputTokens: 1000 }, price)).to.be.closeTo(0.26, 1e-9);
+    expect(mostCostOf({ inputTokens: 300_000, outputTokens: 1000 }, price)).to.be.closeTo(0.765, 1e-9);
+    const falling = { ...PRICE, tiers: [{ ...PRICE, input: 0.5e-6, above: 1000 }] };
+    expect(mostCostOf({ inputTokens: 2000, outputTokens: 0 }, falling)).to.be.closeTo(2e-3, 1e-9);
+  });
+
+  it('refuses a price of a tier that no model has', () => {
+    const wrong = {
+      input_cost_per_token: 1e-6,
+      output_cost_per_token: 1e-6,
+      input_cost_per_token_above_200k_tokens: 2.5,
+    };
+    expect(faultIn({ wrong })?.accepted).to.include('input_cost_per_token_above_200k_tokens');
   });
 
   it('that the provider reports wins', () => {

@@ -7,8 +7,9 @@ import type { CallUsage, Graph, GraphNode, NodeFailedData, Reservation, RunBudge
 import type { ModelNaming } from '../../graph/models-asked.js';
 import { modelsAsked } from '../../graph/models-asked.js';
 import type { ModelPrice } from '../../models/prices.js';
+import { mostCostOf } from '../../models/prices.js';
 import type { ExactDollars } from '../../system/dollars.js';
-import { costOfTokens, dollarsUp, exactDollars } from '../../system/dollars.js';
+import { dollarsUp, exactDollars } from '../../system/dollars.js';
 import { callEndedBy } from '../effort.js';
 import type { RunEvent } from '../events.js';
 
@@ -216,13 +217,7 @@ export function reservationOf(
 ): Reservation {
   const input = texts.reduce((sum, text) => sum + mostTokens(text), 0) + tools * TOKENS_PER_TOOL;
   const output = outputLimitOf(node);
-  const usd =
-    price === null
-      ? null
-      : costOfTokens([
-          [input, price.input],
-          [output, price.output],
-        ]);
+  const usd = price === null ? null : mostCostOf({ inputTokens: input, outputTokens: output }, price);
   return reservationFor({ tokens: input + output, usd });
 }
 

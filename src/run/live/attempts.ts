@@ -74,10 +74,11 @@ function outputOf({ seat }: FrontierNode, outcome: Exclude<StepOutcome, { readon
 /** A usage with its cost, as recorded. */
 export function costed(
   { model }: Pick<FrontierNode, 'model'>,
-  { costUsd: reported, ...usage }: ModelUsage,
+  call: ModelUsage,
   prices: ReportOptions['prices'],
 ): CallUsage {
-  return { usage, costUsd: reported ?? costOf(usage, model === null ? null : prices.priceOf(model)) };
+  const { costUsd: _, cacheWriteHourTokens: __, ...usage } = call;
+  return { usage, costUsd: costOf(call, model === null ? null : prices.priceOf(model)) };
 }
 
 /**
