@@ -36,7 +36,7 @@ export type ModelNaming = (model: string | undefined) => string;
  * none, because it asks that of its node.
  */
 export function withFullNames(graph: Graph, fullName: ModelNaming): Graph {
-  const named = <T extends Pick<GraphNode, 'model' | 'fallbacks'>>({ model, fallbacks }: T) => ({
+  const named = ({ model, fallbacks }: Pick<GraphNode, 'model' | 'fallbacks'>) => ({
     ...(model !== undefined && { model: fullName(model) }),
     ...(fallbacks !== undefined && { fallbacks: fallbacks.map(fullName) }),
   });

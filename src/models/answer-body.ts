@@ -138,17 +138,9 @@ async function* encodedEvents(
   end: () => void,
 ): AsyncGenerator<Uint8Array> {
   let [hasBegun, isEnded] = [false, false];
-  let [all, events, chars] = [0, 0, 0];
   let cancelEnd = (): void => undefined;
   try {
-    for await (const data of eventsIn(chunks)) {
-      all += 1;
-      if (all > MAX_EVENTS) throw new BodyTooLarge('Too many events came');
-      [events, chars] = [events + 1, chars + data.length];
-      if (events > TURN_EVENTS || chars > TURN_CHARS) {
-        await nextTurn();
-        [events, chars] = [0, 0];
-      }
+    for await (const data of inTurns(eventsIn(chunks))) {
       if (data.trim() === '') continue;
       if (data.trim() === '[DONE]') {
         isEnded = true;
@@ -178,6 +170,20 @@ async function* encodedEvents(
 function afterWork(error: unknown): unknown {
   if (!(error instanceof ModelFailed)) return error;
   return new ModelFailed(error.message, { usage: { inputTokens: null, outputTokens: null }, ...error.data });
+}
+
+/** The events, at most 250,000, with turns for other work between them. */
+async function* inTurns(all: AsyncIterable<string>): AsyncGenerator<string> {
+  let [count, events, chars] = [0, 0, 0];
+  for await (const data of all) {
+    [count, events, chars] = [count + 1, events + 1, chars + data.length];
+    if (count > MAX_EVENTS) throw new BodyTooLarge('Too many events came');
+    if (events > TURN_EVENTS || chars > TURN_CHARS) {
+      await nextTurn();
+      [events, chars] = [0, 0];
+    }
+    yield data;
+  }
 }
 
 /** The data of each event; the last one counts without its empty line, which several servers leave out. */

@@ -50,8 +50,8 @@ export class ChatCalls {
   }
 
   #begin(piece: Piece): void {
-    const isOwn = isText(piece.id) && !this.#ids.has(piece.id);
-    const id = isOwn ? String(piece.id) : `call_${this.#rounds}_${this.#calls.length}`;
+    const own = isText(piece.id) && !this.#ids.has(piece.id) ? piece.id : null;
+    const id = own ?? `call_${this.#rounds}_${this.#calls.length}`;
     const call = { ...piece, id, sentId: piece.id, args: '', depth: 0, isInString: false, isEscaped: false };
     this.#ids.add(id);
     this.#calls.push(call);
