@@ -2,6 +2,7 @@
  * What calls to models cost, by a table of prices in the field names of LiteLLM's price file. `schemas/tables/prices.json`
  * is shipped; PRICES_FILE adds to it and wins.
  */
+import type { ExactDollars } from '../system/dollars.js';
 import { costOfTokens, dollarsOf, exactDollars } from '../system/dollars.js';
 import { isRecord } from '../system/untrusted.js';
 import type { ModelUsage } from './port.js';
