@@ -4,12 +4,13 @@
  */
 import type { Chunk } from './chunk.js';
 import type { DocumentEvent, DocumentFact } from './events.js';
+import type { StreamHead } from '../eventsourcing/handle-command.js';
 import { VECTORS_PER_EVENT } from '../embeddings/port.js';
 
 export interface DocumentState {
   readonly status: 'receiving' | 'ingested' | 'deleted';
   /** Its last event. */
-  readonly head: { readonly seq: number; readonly hash: string; readonly id: string };
+  readonly head: StreamHead;
   readonly filename: string;
   /** Size of the file. */
   readonly bytes: number;
@@ -41,8 +42,8 @@ const UNITS_PER_EVENT = 64_000;
 
 /** The document after an event. */
 export function evolveDocument(state: DocumentState | null, event: DocumentEvent): DocumentState {
-  const { seq, hash, id } = event;
-  const head = { seq, hash, id };
+  const { seq, hash, id, at } = event;
+  const head = { seq, hash, id, at };
   const before = state ?? UNBEGUN;
   switch (event.type) {
     case 'DocumentReceived':
@@ -68,7 +69,7 @@ export function evolveDocument(state: DocumentState | null, event: DocumentEvent
 
 const UNBEGUN: DocumentState = {
   status: 'receiving',
-  head: { seq: -1, hash: '', id: '' },
+  head: { seq: -1, hash: '', id: '', at: '' },
   filename: '',
   bytes: 0,
   pages: 0,

@@ -50,11 +50,13 @@ export async function handleCommand<State, Decision, Result>({
 /** Where a stream ends: its last event. */
 export interface StreamHead extends ChainHead {
   readonly id: string;
+  /** ISO 8601. */
+  readonly at: string;
 }
 
 /** The head that the event makes: an append may follow it even if the event is corrupt. */
 export function headAt({ revision, id, metadata }: RecordedEvent): StreamHead {
-  return { seq: revision, id, hash: metadata['hash'] ?? GENESIS_HASH };
+  return { seq: revision, id, hash: metadata['hash'] ?? GENESIS_HASH, at: metadata['occurredAt'] ?? '' };
 }
 
 /** What sealing needs from this instance. */
@@ -80,13 +82,18 @@ export interface SealedAppend<F extends Fact> extends StreamAppend {
   readonly recorded: readonly SealedEvent<F>[];
 }
 
-/** Numbers, dates and hashes facts so that they follow a stream's head. @throws {TypeError} when data is no JSON */
+/**
+ * Numbers, dates and hashes facts so that they follow a stream's head. The times of a stream never go back: if the clock
+ * of this instance is behind that of the instance that wrote the head, the facts get the time of the head.
+ *
+ * @throws {TypeError} when data is no JSON
+ */
 export function sealAppend<F extends Fact>(
   { system, instanceId }: SealDeps,
   { stream, subject, head, facts, at = system.now() }: FactsAfter<F>,
 ): SealedAppend<F> {
   const { events, exported } = sealEvents(head ?? BEGINNING, facts, {
-    at,
+    at: laterOf(at, head?.at),
     nextId: system.uuid,
     sha256: system.sha256,
     instanceId,
@@ -94,6 +101,11 @@ export function sealAppend<F extends Fact>(
     causationId: head?.id ?? subject,
   });
   return { stream, events, expected: head?.seq ?? 'none', recorded: exported };
+}
+
+/** The later of two times in ISO 8601, or the first if there is no second. */
+export function laterOf(at: string, other: string | undefined): string {
+  return other !== undefined && other > at ? other : at;
 }
 
 const BEGINNING: ChainHead = { seq: -1, hash: GENESIS_HASH };

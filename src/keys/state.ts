@@ -82,6 +82,6 @@ export class KeyRing {
       this.#byName.set(name, key);
       this.#names.set(key.hash, name);
     }
-    this.#head = { seq: event.seq, id: event.id, hash: event.hash };
+    this.#head = { seq: event.seq, id: event.id, hash: event.hash, at: event.at };
   }
 }

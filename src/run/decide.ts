@@ -3,6 +3,7 @@
  * next is decided, so the service records nothing that the chart does not allow.
  */
 import type { ModelFailureKind } from '../errors.js';
+import { laterOf } from '../eventsourcing/handle-command.js';
 import type { NodeCompletedData, NodeFailedData, ToolCalledData } from '../generated/schemas.js';
 import type { NextCall, Work } from './budget/work.js';
 import { missingBudget, notYetBegun, reserveCall, startWork } from './budget/work.js';
@@ -45,8 +46,8 @@ export type RunCommand =
   | { readonly type: 'CancelRun'; readonly actor: string | null }
   /** The service itself has a fault. */
   | { readonly type: 'FailRun'; readonly error: string }
-  /** The grace of a panel may be over. */
-  | { readonly type: 'ClosePanels' }
+  /** The grace of the panels that wait until a time, ISO 8601, or an earlier one, is over by this instance's timer. */
+  | { readonly type: 'ClosePanels'; readonly until: string }
   /** The instance stops: any instance may claim the run. */
   | { readonly type: 'ReleaseRun' };
 
@@ -56,7 +57,9 @@ export function decide(
   snapshot: RunSnapshot,
   { command, context }: { readonly command: RunCommand; readonly context: DecisionContext },
 ): PendingEvents {
-  const pending = new PendingEvents(chart, snapshot, context);
+  // The timer has measured the grace; the clock of this instance may be behind that of the one that recorded its end.
+  const at = command.type === 'ClosePanels' ? laterOf(context.at, command.until) : context.at;
+  const pending = new PendingEvents(chart, snapshot, { ...context, at });
   if (!isFinished(pending.run)) carryOut(pending, command);
   return pending;
 }

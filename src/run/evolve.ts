@@ -77,8 +77,8 @@ function newProgress(inputTopic: string, entry: string): RunProgress {
   };
 }
 
-function headOf({ seq, hash, id }: RunEvent): StreamHead {
-  return { seq, hash, id };
+function headOf({ seq, hash, id, at }: RunEvent): StreamHead {
+  return { seq, hash, id, at };
 }
 
 /** The state after the next event of the run. */

@@ -5,6 +5,7 @@ import type { System } from '../system/system.js';
 import type { PromptInput, ToolName } from '../models/port.js';
 import type { ModelPrice, PriceTable } from '../models/prices.js';
 import type { Toolbox } from '../council/tools/tool.js';
+import { laterOf } from '../eventsourcing/handle-command.js';
 import type { RunFact } from './events.js';
 import type { Chart, RunSnapshot } from './chart/machine.js';
 import type { FrontierNode, RunState } from './state.js';
@@ -48,6 +49,7 @@ export function decisionContext({
 
 /** The facts for one append; `run` is the state after them. */
 export class PendingEvents {
+  /** Its time is never before the run's last event: clocks of instances differ. */
   readonly context: DecisionContext;
   /** Assignments of the started attempts, by call key, so that the actor need not derive them again. */
   readonly assignments = new Map<string, Assignment>();
@@ -58,7 +60,7 @@ export class PendingEvents {
   constructor(chart: Chart, snapshot: RunSnapshot, context: DecisionContext) {
     this.#chart = chart;
     this.#snapshot = snapshot;
-    this.context = context;
+    this.context = { ...context, at: laterOf(context.at, snapshot.context.run.head.at) };
   }
 
   get run(): RunState {

@@ -54,9 +54,9 @@ export function deliveryIn({ waiting, failed, delivered }: Deliveries, id: strin
 }
 
 export function evolveDeliveries(state: Deliveries, event: SealedEvent<DeliveryFact>): Deliveries {
-  const { seq, id, hash } = event;
+  const { seq, id, hash, at } = event;
   const sinceClaim = event.type === 'DeliveriesClaimed' ? 0 : state.sinceClaim + 1;
-  return { ...afterFact(state, event), head: { seq, id, hash }, sinceClaim };
+  return { ...afterFact(state, event), head: { seq, id, hash, at }, sinceClaim };
 }
 
 /** The state after a fact, without its new head. */

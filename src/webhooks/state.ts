@@ -42,7 +42,7 @@ type PlacedEvent = SealedEvent<WebhookFact> & { readonly position: Position };
 
 /** A webhook after an event, or null before its registration. */
 export function evolveWebhook(webhook: Webhook | null, event: PlacedEvent, id: string): Webhook | null {
-  const head = { seq: event.seq, id: event.id, hash: event.hash };
+  const head = { seq: event.seq, id: event.id, hash: event.hash, at: event.at };
   if (event.type === 'WebhookRegistered') {
     const { url, types, blueprintId, secret } = event.data;
     return {

@@ -138,7 +138,7 @@ export function forkedAt({ events }: Story, seq: number): Story {
 
 /** The whole run: West comes too late, three review, a judge compares, and the jury is content in its second round. */
 export function councilOfMinds(): Story {
-  let story = openPanelStory().when({ type: 'ClosePanels' }, 'one', at(37));
+  let story = openPanelStory().when({ type: 'ClosePanels', until: at(37) }, 'one', at(37));
   let seconds = 40;
   const next = (...commands: readonly When[]): void => {
     for (const command of commands) story = story.when(command, 'one', at((seconds += 2)));

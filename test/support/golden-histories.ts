@@ -18,6 +18,7 @@ import type { RunState } from '../../src/run/state.js';
 import { openPauseOf } from '../../src/run/state.js';
 import type { DecisionContext } from '../../src/run/pending-events.js';
 import type { ToolName } from '../../src/models/port.js';
+import { openPanels } from '../../src/run/panels/panels.js';
 import type { When } from './given.js';
 import {
   answered,
@@ -292,7 +293,7 @@ function deliberationRun(seed: number): Recording {
     .when({ type: 'ClaimRun', reason: 'recovered' }, 'two')
     .when(answered('three'))
     .passed(5_000)
-    .when({ type: 'ClosePanels' });
+    .when((state) => ({ type: 'ClosePanels', until: openPanels(state)[0]?.until ?? '' }));
   for (const member of ['one', 'three', 'four']) run.when(memberGave(member, { ranking: ['B', 'A'], comment: 'B' }));
   run.when(memberBroke('two'));
   run.when((state) => completed(attemptOf(state, 'judge'), { analysis })).when(wrote('write'));

@@ -89,7 +89,7 @@ function anotherEvent(story: Story, draws: Draws): Story {
   }
   if (draws.chance(0.05)) return story.when({ type: 'ReleaseRun' });
   if (draws.chance(0.1) && openPanels(run).some(({ until }) => until !== null)) {
-    return story.when({ type: 'ClosePanels' }, 'one', '2026-01-01T01:00:00.000Z');
+    return story.when({ type: 'ClosePanels', until: '2026-01-01T01:00:00.000Z' }, 'one');
   }
   return anotherReport(story, draws);
 }

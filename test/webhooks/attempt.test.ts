@@ -48,7 +48,7 @@ describe('A request to a receiver', () => {
         isDisabled: false,
         isDeleted: false,
       },
-      head: { seq: 0, id: 'one', hash: '' },
+      head: { seq: 0, id: 'one', hash: '', at: '' },
     };
     const deps = {
       ...{ system, accepts: () => true, hmac: () => '', messages: { bodyOf: () => Promise.resolve('{}') } },

@@ -16,7 +16,7 @@ import type { CallRecord } from '../../council/tools/call.js';
 import { LogClosed, RevisionConflict } from '../../eventlog/errors.js';
 import type { RetryPolicy } from '../../eventsourcing/append-with-retry.js';
 import { appendWithRetry, retryWhileUnavailable } from '../../eventsourcing/append-with-retry.js';
-import { sealAppend } from '../../eventsourcing/handle-command.js';
+import { laterOf, sealAppend } from '../../eventsourcing/handle-command.js';
 import type { EventLog } from '../../eventlog/port.js';
 import type { BoundedModel } from '../../models/bounded.js';
 import type { PriceTable } from '../../models/prices.js';
@@ -239,7 +239,10 @@ export class RunActor {
     }
   }
 
-  /** Closes panels when their time after the quorum has passed, by a timer for the next one. */
+  /**
+   * Closes panels when their time after the quorum has passed, by a timer for the next one. The wait counts from the
+   * run's last event if this instance's clock is behind it, so it is never longer than the grace.
+   */
   #awaitPanels(): void {
     const { system } = this.#deps;
     const next = openPanels(this.run).flatMap(({ until }) => (until === null ? [] : [Date.parse(until)]));
@@ -248,14 +251,11 @@ export class RunActor {
     this.#cancelPanelTimer();
     this.#panelsDueMs = dueMs;
     if (next.length === 0) return;
-    this.#cancelPanelTimer = system.after(Math.max(0, dueMs - Date.parse(system.now())), () => {
+    const nowMs = Date.parse(laterOf(system.now(), this.run.head.at));
+    this.#cancelPanelTimer = system.after(Math.max(0, dueMs - nowMs), () => {
       this.#panelsDueMs = Number.POSITIVE_INFINITY;
-      const closed = this.send({ type: 'ClosePanels' });
-      // A timer may call back a little early: then no panel closes, and it is set again.
-      closed.then(
-        (facts) => facts?.length === 0 && this.#awaitPanels(),
-        (error: unknown) => this.#failRun(error),
-      );
+      const until = new Date(dueMs).toISOString();
+      this.send({ type: 'ClosePanels', until }).catch((error: unknown) => this.#failRun(error));
     });
   }
 
@@ -372,6 +372,6 @@ export function asRecorded(decided: RunSnapshot, last: RunEvent | undefined): Ru
   const { run } = decided.context;
   if (last?.seq !== run.head.seq)
     throw new Error(`Event ${last?.seq} does not end the facts decided up to ${run.head.seq}`);
-  const head = { seq: last.seq, hash: last.hash, id: last.id };
+  const head = { seq: last.seq, hash: last.hash, id: last.id, at: last.at };
   return { ...decided, context: { run: { ...run, head } } };
 }

@@ -10,7 +10,7 @@ const RUN = begun(runRequest('one')).run;
 
 /** A run whose last event has this revision. */
 function runAt(seq: number, runId = 'one'): RunState {
-  return { ...RUN, runId, head: { seq, id: idOf(seq), hash: '' } };
+  return { ...RUN, runId, head: { seq, id: idOf(seq), hash: '', at: '' } };
 }
 
 function idOf(seq: number): string {

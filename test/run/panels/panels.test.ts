@@ -66,10 +66,10 @@ describe('A panel', () => {
     expect(typesOf(story)).to.deep.equal(['NodeCompleted', 'QuorumReached']);
     const slow = memberStep(story.run, 'm3');
     expect(slow.seat?.until).to.equal(later(30_000));
-    expect(typesOf(story.when({ type: 'ClosePanels' }, 'one', later(29_999)))).to.deep.equal([]);
+    expect(typesOf(story.when({ type: 'ClosePanels', until: later(29_999) }, 'one', later(29_999)))).to.deep.equal([]);
     const inTime = story.when(answered('m3'), 'one', later(29_999));
     expect(closed(inTime)[0]).to.deep.include({ answered: ['m1', 'm2', 'm3'], discarded: [] });
-    const due = story.when({ type: 'ClosePanels' }, 'one', later(30_000));
+    const due = story.when({ type: 'ClosePanels', until: later(30_000) }, 'one', later(30_000));
     expect(closed(due)[0]).to.deep.include({ answered: ['m1', 'm2'], discarded: ['m3'] });
     expect(due.when(completed(slow, { answer: 'late' })).facts).to.deep.equal([]);
     const late = story.when(answered('m3'), 'one', later(30_000));
