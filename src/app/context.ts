@@ -107,6 +107,7 @@ export async function openContext(config: ContextConfig, deps: ContextDeps): Pro
  */
 export async function createContext(config: ContextConfig, deps: ContextDeps, record: OpenedRecord): Promise<Context> {
   try {
+    record.seen.start();
     const counts = new Counts(providerNames(deps.model));
     const log = timedLog(record.log, { system: deps.system, onAppended: (ms) => counts.onAppended(ms) });
     const stores = { ...(await openStores(config, deps, { ...record, log })), counts };
@@ -166,7 +167,7 @@ interface Runs {
 
 /** The runs of this instance, and the objects that connect it with other instances. */
 function createRuns(config: ContextConfig, deps: ContextDeps, stores: CountedStores): Runs {
-  const { dataDir, webSearch: search = null, system, logger, overrides = {} } = deps;
+  const { dataDir, webSearch: search = null, system, logger, onLogBroken = () => undefined, overrides = {} } = deps;
   const { log, instanceId, history, corruptRuns, documents, liveRuns, ownAppends } = stores;
   const model = createModel(config, deps, (call) => stores.counts.onCallEnded(call));
   const pdfs = pdfReader(overrides.chunkSearch ?? documents.chunkSearch);
@@ -186,7 +187,11 @@ function createRuns(config: ContextConfig, deps: ContextDeps, stores: CountedSto
   const cluster =
     settings &&
     failureDetector &&
-    new Cluster({ ...settings, log, system, instanceId, failureDetector, registry, corruptRuns, logger });
+    new Cluster({
+      ...{ ...settings, log, system, instanceId, failureDetector, registry, corruptRuns, logger },
+      projector: stores.projector,
+      onLogReplaced: (error) => onLogBroken(error),
+    });
   const spreadMs = cluster === null ? 0 : DEADLINE_SPREAD_MS;
   const deadlines = new Deadlines({ system, instanceId, spreadMs, history, registry, corruptRuns, logger });
   const members =
@@ -234,11 +239,11 @@ function createReadSide({ system, logger }: ContextDeps, parts: Stores, { model,
 /** Subscribes objects to those that were created before them. */
 function connect({ logger, consumers = [] }: ContextDeps, parts: CountedStores & Runs & ReadSide): void {
   const { models, registry, cluster, deadlines, feed, views, corruptRuns, corruptDocuments, documents } = parts;
-  const { projector, authenticator, ownAppends, counts } = parts;
+  const { projector, authenticator, ownAppends, counts, seen } = parts;
   ownAppends.subscribe(counts);
   const clusters = cluster === null ? [] : [cluster];
   // In this order they receive each event of the log.
-  projector.subscribe(...clusters, deadlines, documents, authenticator, feed, ...consumers);
+  projector.subscribe(...clusters, deadlines, documents, authenticator, feed, seen, ...consumers);
   for (const each of clusters) registry.subscribe(each);
   corruptRuns.subscribe(
     { onRunCorrupt: (err) => logger.error({ runId: err.data.runId, err }, 'run: its record is corrupt') },
@@ -281,6 +286,7 @@ function withRecovery(deps: ContextDeps, parts: CountedStores & Runs & ReadSide)
       // If this fails, the next start folds the same events again.
       await history.flush().catch(faultReporter(logger));
       await models.close();
+      parts.seen.stop();
       await log.close();
     },
   };

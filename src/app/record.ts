@@ -8,6 +8,8 @@ import type { EventLog, Position, RecordedEvent } from '../eventlog/port.js';
 import { Authenticator } from '../keys/authenticator.js';
 import type { Logger } from '../system/logger.js';
 import type { ContextConfig, ContextDeps } from './context-deps.js';
+import type { SeenLog } from './seen-log.js';
+import { checkSeenLog } from './seen-log.js';
 import type { DataDirectory } from './data-directory.js';
 import { LogContact } from './log-contact.js';
 import { BlueprintCorrupt } from '../blueprint/errors.js';
@@ -27,10 +29,13 @@ export interface OpenedRecord {
   readonly instanceId: string;
   /** Authenticates callers by keys, sessions and tickets; its keys are loaded. */
   readonly authenticator: Authenticator;
+  /** Records how far this folder has seen the log. */
+  readonly seen: SeenLog;
 }
 
 /**
- * Opens the log that the settings name, waits until it answers, and loads the keys. Closes the log if that fails.
+ * Opens the log that the settings name, waits until it answers, loads the keys, and checks that the log has lost
+ * nothing that this folder has seen. Closes the log if that fails.
  *
  * @throws {DataDirHeld | LogUnreadable | ConfigInvalid | KeysCorrupt}
  */
@@ -44,7 +49,9 @@ export async function openRecord(config: ContextConfig, deps: ContextDeps): Prom
   try {
     const [identity, head] = await contact.ask(async () => [await log.identity(), await log.head()] as const);
     await contact.ask(() => authenticator.keys.load());
-    return { log, identity, head, instanceId, authenticator };
+    const opened = { log, identity, head, keys: authenticator.keys };
+    const seen = await contact.ask(() => checkSeenLog(config, deps, opened));
+    return { log, identity, head, instanceId, authenticator, seen };
   } catch (error) {
     await log.close();
     throw error;

@@ -4,14 +4,14 @@
  */
 import type { Logger } from '../system/logger.js';
 import type { System } from '../system/system.js';
-import type { EventLog, RecordedEvent } from '../eventlog/port.js';
+import type { EventLog, Position, RecordedEvent } from '../eventlog/port.js';
 import type { RunCorrupt } from '../run/errors.js';
 import { runIdOf } from '../run/events.js';
 import type { RunState, UnfinishedRun } from '../run/state.js';
 import type { OrphanRecoveryOptions } from './orphan-recovery.js';
 import { OrphanRecovery } from './orphan-recovery.js';
 import type { ClusterSettings, FailureDetector } from './failure-detector.js';
-import { LogClosed } from '../eventlog/errors.js';
+import { LogClosed, LogReplaced, RevisionConflict } from '../eventlog/errors.js';
 import type { StreamHead } from '../eventsourcing/handle-command.js';
 import { appendFacts } from '../eventsourcing/handle-command.js';
 import { wait } from '../system/async/deadline.js';
@@ -29,7 +29,17 @@ export interface ClusterOptions extends ClusterSettings {
   };
   /** Runs that cannot be continued. */
   readonly corruptRuns: { has(runId: string): boolean };
-  readonly logger: Pick<Logger, 'error'>;
+  /** The subscription to the log. */
+  readonly projector: {
+    /** Up to where everything is folded, or null if nothing is. */
+    readonly position: Position | null;
+    /** How many items it has delivered. */
+    readonly received: number;
+    resubscribe(): void;
+  };
+  /** Called once if the log was replaced by another one or an older copy. The process must then be restarted. */
+  readonly onLogReplaced: (error: LogReplaced) => void;
+  readonly logger: Logger;
 }
 
 /** Time between two checks for orphans, in milliseconds; shorter when heartbeats are. */
@@ -142,13 +152,19 @@ export class Cluster {
 
 // The heartbeats of this instance: appended to its own stream at intervals, each at the exact revision.
 
-type HeartbeatOptions = Pick<ClusterOptions, 'log' | 'system' | 'instanceId' | 'heartbeatMs' | 'logger'>;
+type HeartbeatOptions = Pick<
+  ClusterOptions,
+  'log' | 'system' | 'instanceId' | 'heartbeatMs' | 'suspectAfterMs' | 'projector' | 'onLogReplaced' | 'logger'
+>;
 
 class Heartbeat {
   readonly #options: HeartbeatOptions;
   readonly #stopping = new AbortController();
   #head: StreamHead | null = null;
   #acknowledgedMs: number;
+  /** How many items the subscription has delivered, and when a heartbeat first found that number. */
+  #received = 0;
+  #receivedMs = 0;
   #beating: Promise<void> = Promise.resolve();
 
   constructor(options: HeartbeatOptions) {
@@ -178,20 +194,52 @@ class Heartbeat {
       try {
         await this.#append();
         this.#acknowledgedMs = system.monotonicMs();
+        this.#checkSubscription();
       } catch (error) {
         if (error instanceof LogClosed) return;
+        if (error instanceof LogReplaced) return this.#options.onLogReplaced(error);
         logger.error({ err: error }, 'heartbeats: failed to record one');
       }
       await wait(system, heartbeatMs, signal);
     }
   }
 
+  /** @throws {LogReplaced} */
   async #append(): Promise<void> {
-    const { instanceId } = this.#options;
+    const { instanceId, projector } = this.#options;
     const beat = { type: INSTANCE_BEAT, data: {} };
-    const after = { stream: instanceStream(instanceId), subject: instanceId, head: this.#head, facts: [beat] };
-    const { recorded } = await appendFacts(this.#options, after, this.#stopping.signal);
-    this.#head = recorded.at(-1) ?? this.#head;
+    const stream = instanceStream(instanceId);
+    const before = projector.position;
+    try {
+      const after = { stream, subject: instanceId, head: this.#head, facts: [beat] };
+      const { recorded, position } = await appendFacts(this.#options, after, this.#stopping.signal);
+      this.#head = recorded.at(-1) ?? this.#head;
+      if (before !== null && position <= before)
+        throw new LogReplaced('it recorded a heartbeat before events that this instance has seen');
+    } catch (error) {
+      // Only this instance appends to the stream, and a repeated append has its first result.
+      if (error instanceof RevisionConflict) throw new LogReplaced(`it lacks the heartbeats of "${stream}"`);
+      throw error;
+    }
+  }
+
+  /**
+   * Opens the subscription again if it has delivered nothing for `suspectAfterMs`, although the log has acknowledged
+   * heartbeats, which it should deliver.
+   */
+  #checkSubscription(): void {
+    const { projector, logger, instanceId, suspectAfterMs } = this.#options;
+    const isSilent = projector.received === this.#received;
+    if (isSilent && this.#acknowledgedMs - this.#receivedMs <= suspectAfterMs) return;
+    if (isSilent) {
+      logger.info(
+        { instanceId },
+        'subscription: delivers nothing although the event log accepts heartbeats; reopening it',
+      );
+      projector.resubscribe();
+    }
+    this.#received = projector.received;
+    this.#receivedMs = this.#acknowledgedMs;
   }
 }
 

@@ -80,6 +80,35 @@ export function isWriteFailed(fault: unknown): boolean {
   return fault instanceof LogUnavailable && fault.cause instanceof WriteFailed;
 }
 
+/** A stream without which the log cannot be used was deleted or truncated on the server. */
+export class StreamLost extends CouncilError<{ readonly stream: string }> {
+  readonly code = 'log.stream-lost';
+  constructor(data: { readonly stream: string }) {
+    const remedy = "restore the server's database, or begin a new log with another EVENTSTORE_PREFIX";
+    super(
+      `Cannot use the event log: its stream "${data.stream}" was deleted or truncated on the server: ${remedy}`,
+      data,
+    );
+  }
+}
+
+/** The log has no name although it holds events. */
+export class LogNameless extends CouncilError<{ readonly stream: string }> {
+  readonly code = 'log.nameless';
+  constructor(data: { readonly stream: string }) {
+    const remedy = "restore the server's database, or choose an EVENTSTORE_PREFIX that no other program uses";
+    super(`Cannot use the event log: it holds events, but its stream "${data.stream}" is missing: ${remedy}`, data);
+  }
+}
+
+/** The log was replaced by another one or an older copy while the service used it. */
+export class LogReplaced extends CouncilError {
+  readonly code = 'log.replaced';
+  constructor(sign: string) {
+    super(`The event log was replaced by another one or an older copy of it: ${sign}`, {});
+  }
+}
+
 /** It is unknown whether the append was written: retry with the same ids and revision. */
 export class AppendOutcomeUnknown extends CouncilError<{ stream: string }> {
   readonly code = 'log.outcome-unknown';

@@ -8,6 +8,15 @@ import type { EventLog } from './port.js';
 /** Categories of which only the last event of a stream matters: heartbeats, and the open tickets of a key. */
 const KEEP_LAST = { instance: 1, tickets: 1 };
 
+/** Without the first, callers would need no key; without the second, a start with an earlier Idempotency-Key would repeat. */
+const LASTING = ['keys-all', 'secret-ids'];
+
+/** Categories of all streams of this service. */
+const CATEGORIES = [
+  ...['run', 'blueprint', 'document', 'webhook', 'delivery'],
+  ...['instance', 'keys', 'session', 'ticket', 'tickets', 'secret'],
+];
+
 export interface OpenLogOptions extends EmbeddedLogOptions {
   /** The server's settings, or null for the embedded log. The other options but `system` are for the embedded log alone. */
   readonly eventStore: EventStoreSettings | null;
@@ -23,5 +32,5 @@ export async function openLog({ eventStore, system, ...embedded }: OpenLogOption
   if (eventStore === null) return await openEmbeddedLog({ ...embedded, keepLast: Object.keys(KEEP_LAST) });
   // Loaded only when used: the client takes 30 MB of memory.
   const { openEventStoreLog } = await import('./eventstoredb/log.js');
-  return openEventStoreLog({ ...eventStore, keepLast: KEEP_LAST, system });
+  return openEventStoreLog({ ...eventStore, keepLast: KEEP_LAST, lasting: LASTING, categories: CATEGORIES, system });
 }

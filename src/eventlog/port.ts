@@ -180,6 +180,9 @@ export class LogUnreadable extends CouncilError<{ readonly file: string }> {
   }
 }
 
+/** What to do about a log that has lost events. */
+export const ACCEPT_LOSS = 'restore all of it, or accept the loss with `council check --accept-loss`';
+
 /** The last event of a stream, or the last up to a revision, or null if there is none. */
 export async function lastEvent(
   log: Pick<EventLog, 'readStream'>,

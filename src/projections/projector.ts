@@ -72,6 +72,7 @@ export class Projector {
   /** Whether another subscription is about to begin, so that events of the current one no longer count. */
   #isRestarting = false;
   #rebuilds = 0;
+  #received = 0;
   readonly #consumers: EventConsumer[] = [];
 
   constructor(options: ProjectorOptions) {
@@ -111,6 +112,21 @@ export class Projector {
     this.#position = null;
     this.#options.history.setCheckpoint(null);
     this.#isRestarting = true;
+    this.#subscription.abort();
+  }
+
+  /** Up to where everything is folded, or null if nothing is. */
+  get position(): Position | null {
+    return this.#position;
+  }
+
+  /** How many items the subscriptions have delivered. */
+  get received(): number {
+    return this.#received;
+  }
+
+  /** Ends the subscription and opens another one where it was. */
+  resubscribe(): void {
     this.#subscription.abort();
   }
 
@@ -163,6 +179,7 @@ export class Projector {
     const { log, history } = this.#options;
     for await (const followed of log.subscribe(this.#position, { signal })) {
       if (signal.aborted) break;
+      this.#received += 1;
       arrived();
       if (followed.kind === 'checkpoint') {
         this.#reach(followed.position);

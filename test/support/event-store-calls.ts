@@ -60,6 +60,10 @@ export interface Script {
   append?: (asked: AskedAppend) => AppendFate | Promise<AppendFate>;
   /** `from`: index of the event from which a read of all, or a subscription, starts. */
   read?: (kind: ReadKind, from: number) => ReadFate;
+  /** Whether a stream was deleted for good. */
+  isDeleted?: (stream: string) => boolean;
+  /** Whether subscriptions stay open and send nothing. */
+  isMute?: () => boolean;
   /** The port of the leader, or null if this node leads. */
   leaderPort?: number | null;
   /** Whether gossip is answered. */
@@ -125,7 +129,8 @@ export function serverCalls({ storage, script, reset }: CallsParts): Calls {
     call.on('error', () => undefined);
     const kind = kindOf(call.request);
     const fate = script().read?.(kind, kind === 'stream' ? 0 : placeIn(call.request)) ?? 'answered';
-    const error = leaderElsewhere(call) ?? errorOf(fate);
+    const isDeleted = kind === 'stream' && script().isDeleted?.(streamIn(call.request)) === true;
+    const error = leaderElsewhere(call) ?? (isDeleted ? streamDeleted(streamIn(call.request)) : errorOf(fate));
     if (error !== null) call.emit('error', error);
     else if (fate === 'reset') reset();
     else if (fate === 'not yet') void send(call, nothingYet(call.request));
@@ -207,6 +212,7 @@ export function serverCalls({ storage, script, reset }: CallsParts): Calls {
           yield caughtUpAnswer();
           continue;
         }
+        if (script().isMute?.() === true) continue;
         considered += 1;
         if (isWanted(found)) yield eventAnswer(found.stream, found.event, found.ordinal);
         if (considered % checkpointEvery === 0) yield checkpointAnswer(found.ordinal);

@@ -12,7 +12,7 @@ export interface ServerEvent {
 
 export interface ServerStorage {
   append(asked: AskedAppend): Promise<Placed>;
-  /** A stream's events, without those that its `$maxCount` hides. */
+  /** A stream's events, without those that its `$maxCount` or `$tb` hides. */
   streamEvents(stream: string, range: { from: number | null; backwards: boolean }): AsyncIterable<ServerEvent>;
   allForwards(afterOrdinal: number): AsyncIterable<ServerEvent>;
   allBackwards(): AsyncIterable<ServerEvent>;
@@ -29,8 +29,8 @@ const BACKWARDS_PAGE = 64;
 /** Opens the storage in a file of its own, created when missing. */
 export async function openServerStorage(file: string): Promise<ServerStorage> {
   const log = await openEmbeddedLog({ file });
-  const maxCounts = new Map<string, number>();
-  for await (const event of log.readAll(null)) noteMaxCount(maxCounts, nameOf(event), event.data);
+  const settings = new Map<string, Settings>();
+  for await (const event of log.readAll(null)) noteSettings(settings, nameOf(event), event.data);
 
   async function append(asked: AskedAppend): Promise<Placed> {
     const { stream, events, expected } = asked;
@@ -38,7 +38,7 @@ export async function openServerStorage(file: string): Promise<ServerStorage> {
     try {
       const marked = events.map((event) => ({ ...event, type: markedType(event.type) }));
       const { revision, position } = await log.append(MARK + stream, marked, at);
-      noteMaxCount(maxCounts, stream, events.at(-1)?.data ?? '');
+      noteSettings(settings, stream, events.at(-1)?.data ?? '');
       return { revision, ordinal: Number(position) };
     } catch (error) {
       if (expected === 'any' && error instanceof RevisionConflict) return append(asked);
@@ -49,9 +49,9 @@ export async function openServerStorage(file: string): Promise<ServerStorage> {
   return {
     append,
     async *streamEvents(stream, { from, backwards }) {
-      const maxCount = maxCounts.get(stream);
-      const head = maxCount === undefined ? 'none' : await headOf(log, stream);
-      const first = head === 'none' || maxCount === undefined ? 0 : Math.max(0, head - maxCount + 1);
+      const { $maxCount: maxCount = Infinity, $tb: truncateBefore = 0 } = settings.get(stream) ?? {};
+      const head = maxCount === Infinity ? 'none' : await headOf(log, stream);
+      const first = Math.max(truncateBefore, head === 'none' ? 0 : head - maxCount + 1);
       const start = backwards ? from : Math.max(first, from ?? 0);
       const range = {
         direction: backwards ? 'backwards' : 'forwards',
@@ -106,9 +106,12 @@ async function headOf(log: EventLog, stream: string): Promise<'none' | number> {
   return 'none';
 }
 
-function noteMaxCount(maxCounts: Map<string, number>, stream: string, data: string): void {
-  if (!stream.startsWith('$$')) return;
-  const settings: unknown = JSON.parse(data);
-  if (typeof settings === 'object' && settings !== null && '$maxCount' in settings)
-    maxCounts.set(stream.slice(2), Number(settings.$maxCount));
+/** How many of its newest events a stream shows, and from which revision on. */
+interface Settings {
+  readonly $maxCount?: number;
+  readonly $tb?: number;
+}
+
+function noteSettings(settings: Map<string, Settings>, stream: string, data: string): void {
+  if (stream.startsWith('$$')) settings.set(stream.slice(2), JSON.parse(data) as Settings);
 }

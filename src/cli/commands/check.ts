@@ -1,17 +1,20 @@
 /**
  * `council check`: checks the embedded log of a stopped service: its file, every hash chain in it, and whether events
- * are missing at its end. With `--accept-loss` the service starts on a log that has lost its end.
+ * are missing at its end. With `--accept-loss` the service starts on a log, also of a server, that has lost its end or
+ * its keys, or is another one.
  */
 import { rmSync, statSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { nodeSystem } from '../../system/system.js';
 import { openDataDirectory } from '../../app/data-directory.js';
+import { forgetSeenLog } from '../../app/seen-log.js';
+import { readConfig } from '../../config.js';
 import { forgetHead, knownHead, lossOf } from '../../eventlog/embedded/head-file.js';
 import type { ReadOnlyLog } from '../../eventlog/embedded/read-only.js';
 import { LogUnreadable } from '../../eventlog/port.js';
 import type { System } from '../../system/system.js';
-import { folderOfLog, openFolderLog } from '../records/folder-log.js';
+import { folderIn, folderOfLog, openFolderLog } from '../records/folder-log.js';
 import { StreamChains } from '../records/stream-chains.js';
 import { countOf } from '../terminal/table.js';
 import type { CommandProcess } from './command.js';
@@ -22,7 +25,8 @@ const USAGE = `Usage: council check [--accept-loss]
 
 Checks whether the log in DATA_DIR is complete and intact. The service must be stopped.
 
-  --accept-loss  accept the loss of events at the end of the log, so that the service starts on the rest
+  --accept-loss  accept the log as it is, so that the service starts on it although it lacks events or API keys that
+                 DATA_DIR has seen. Also for the log that EVENTSTORE_URL names
   --help         show this text
 
 Exit code: 0 the log is intact, 1 it is not, 2 wrong usage or setting, 5 DATA_DIR is in use or unreadable.`;
@@ -36,8 +40,8 @@ export function check(words: readonly string[], here: CommandProcess): Promise<n
   return execute(words, here, { usage: USAGE, options: OPTIONS }, async ({ values, positionals }, { print }) => {
     if (positionals.length > 0) throw new UsageFault('Too many words');
     const deps = { system: nodeSystem(), say: printLines(print) };
-    const dataDir = folderOfLog(here.env);
-    return values['accept-loss'] === true ? await acceptLoss(dataDir, deps) : await checkLog(dataDir, deps);
+    if (values['accept-loss'] === true) return await acceptLoss(here.env, deps);
+    return await checkLog(folderOfLog(here.env), deps);
   });
 }
 
@@ -46,23 +50,39 @@ interface CheckDeps {
   readonly say: (line: string) => Promise<void>;
 }
 
-/** Forgets the last known end of the log, and the views, which the service rebuilds from the log. */
-async function acceptLoss(folder: string, { system, say }: CheckDeps): Promise<number> {
-  const dataDir = openDataDirectory(folder, { pid: process.pid, hostname: hostname(), startedAt: system.now() });
+/** Forgets what the folder has seen of its log, and the views, which the service rebuilds from the log. */
+async function acceptLoss(env: NodeJS.ProcessEnv, { system, say }: CheckDeps): Promise<number> {
+  const dataDir = openDataDirectory(folderIn(env), { pid: process.pid, hostname: hostname(), startedAt: system.now() });
   try {
-    const { logFile, viewsDir } = dataDir;
-    forgetHead(logFile);
+    const { path, logFile, viewsDir } = dataDir;
+    const hadKeys = forgetSeenLog(path);
     rmSync(viewsDir, { recursive: true, force: true });
-    const isLost = (statSync(logFile, { throwIfNoEntry: false })?.size ?? 0) === 0;
-    // An empty file, or a journal without its file, is not a log. The service needs its place for a new one.
-    if (isLost) for (const suffix of ['', '-wal', '-shm']) rmSync(logFile + suffix, { force: true });
+    const isLost = readConfig(env).eventStore === null && !forgetEmbeddedLog(logFile);
     await say(
       isLost ? 'There is no log. The service starts a new one' : 'The loss is accepted. The service starts on this log',
     );
+    if (hadKeys)
+      await say(
+        'This folder has seen a log with API keys. If they are lost, every caller may do everything: ' +
+          'add one with `council keys add` before the start',
+      );
     return EXIT.done;
   } finally {
     dataDir.release();
   }
+}
+
+/**
+ * Forgets the last known end of the embedded log. Removes an empty file, or a journal without its file: neither is a
+ * log, and the service needs the place for a new one.
+ *
+ * @returns whether there is a log
+ */
+function forgetEmbeddedLog(file: string): boolean {
+  forgetHead(file);
+  if ((statSync(file, { throwIfNoEntry: false })?.size ?? 0) > 0) return true;
+  for (const suffix of ['', '-wal', '-shm']) rmSync(file + suffix, { force: true });
+  return false;
 }
 
 async function checkLog(folder: string, { system: { sha256 }, say }: CheckDeps): Promise<number> {

@@ -20,11 +20,16 @@ export function openFolderLog(folder: string): ReadOnlyLog {
 
 /** The folder of the embedded log. @throws {ConfigInvalid} there is no folder, or the log is on a server */
 export function folderOfLog(env: NodeJS.ProcessEnv): string {
-  const { dataDir, eventStore } = readConfig(env);
-  if (eventStore !== null) {
+  if (readConfig(env).eventStore !== null) {
     const accepted = 'only an empty value (this command reads the embedded log)';
     throw new ConfigInvalid({ variable: 'EVENTSTORE_URL', value: '(set)', accepted });
   }
+  return folderIn(env);
+}
+
+/** The data directory. @throws {ConfigInvalid} there is none */
+export function folderIn(env: NodeJS.ProcessEnv): string {
+  const { dataDir } = readConfig(env);
   if (!existsSync(dataDir)) throw new ConfigInvalid({ variable: 'DATA_DIR', value: dataDir, accepted: 'a folder' });
   return resolve(dataDir);
 }

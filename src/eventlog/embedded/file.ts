@@ -4,6 +4,7 @@ import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSyn
 import { basename, dirname } from 'node:path';
 import type { DatabaseSyncInstance } from '@photostructure/sqlite';
 import { DatabaseSync } from '@photostructure/sqlite';
+import { ACCEPT_LOSS } from '../port.js';
 import { isRow, numberIn, textIn } from './cells.js';
 import type { KnownHead } from './head-file.js';
 import { headFileOf, knownHead, lossOf } from './head-file.js';
@@ -68,7 +69,7 @@ interface OpenedFile {
 export function openLogFile(file: string): OpenedFile {
   const known = knownHead(file);
   if (!existsSync(file)) {
-    if (known !== null) throw new Error(`it is missing, but "${basename(headFileOf(file))}" exists: ${REMEDY}`);
+    if (known !== null) throw new Error(`it is missing, but "${basename(headFileOf(file))}" exists: ${ACCEPT_LOSS}`);
     createLog(file);
   }
   if (statSync(file).size === 0) throw new Error(IS_EMPTY);
@@ -82,7 +83,7 @@ export function openLogFile(file: string): OpenedFile {
     database.exec('COMMIT');
     const end = endOf(database);
     const loss = known && lossOf(end, known);
-    if (loss !== null) throw new Error(`${loss}: ${REMEDY}`);
+    if (loss !== null) throw new Error(`${loss}: ${ACCEPT_LOSS}`);
     return { database, hasGaps: findGaps(database, { position: end.position, isAfterKill }) };
   } catch (error) {
     database.close();
@@ -95,9 +96,6 @@ function withRemedy(error: unknown): unknown {
   if (!(error instanceof Error) || faultOf(error) !== 'corrupt') return error;
   return new Error(`${error.message}: ${SALVAGE}`, { cause: error });
 }
-
-/** What to do about a log that has lost events. */
-const REMEDY = 'restore all of it, or accept the loss with `council check --accept-loss`';
 
 /** The identity of a log and its newest position. */
 export function endOf(database: DatabaseSyncInstance): KnownHead {

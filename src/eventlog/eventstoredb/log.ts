@@ -6,7 +6,7 @@ import type { Backoff } from '../../system/async/retry.js';
 import { backoffMs } from '../../system/async/retry.js';
 import { reasonOf } from '../../system/untrusted.js';
 import { ConfigInvalid } from '../../errors.js';
-import { AppendOutcomeUnknown, LogClosed, LogUnavailable, RevisionConflict } from '../errors.js';
+import { AppendOutcomeUnknown, LogClosed, LogNameless, LogUnavailable, RevisionConflict } from '../errors.js';
 import type {
   AllRange,
   Appended,
@@ -27,9 +27,9 @@ import { Clients } from './clients.js';
 import { addressIn } from './connection-string.js';
 import type { KnownHead } from './head.js';
 import { newestHead } from './head.js';
-import { streamNames } from './names.js';
+import { SERVER_BEGIN, streamNames } from './names.js';
 import type { LogName, Reader } from './reads.js';
-import { nameIn, roundTrip, streamEvents } from './reads.js';
+import { assertWhole, nameIn, roundTrip, streamEvents } from './reads.js';
 import { allEvents, follow } from './subscription.js';
 
 /**
@@ -45,6 +45,10 @@ export interface EventStoreOptions {
   readonly prefix?: string;
   /** How many of its newest events a stream keeps, by category; set when a stream is created. Default: all. */
   readonly keepLast?: Readonly<Record<string, number>>;
+  /** Streams that must never lose an event. */
+  readonly lasting?: readonly string[];
+  /** Categories of the streams of a log, to recognise a log without a name. */
+  readonly categories?: readonly string[];
   /** How long the server may leave any call without an answer, in milliseconds. Default: 2,500. */
   readonly deadlineMs?: number;
   readonly system: Pick<System, 'after' | 'monotonicMs' | 'uuid'>;
@@ -76,6 +80,8 @@ class EventStoreLog implements EventLog {
   readonly #reader: Reader;
   readonly #appender: Appender;
   readonly #keepLast: Readonly<Record<string, number>>;
+  readonly #lasting: readonly string[];
+  readonly #categories: readonly string[];
   readonly #newId: () => string;
   readonly #closing = new AbortController();
   #closed: Promise<void> | null = null;
@@ -86,7 +92,16 @@ class EventStoreLog implements EventLog {
   #isNamed = false;
   #head: KnownHead | null = null;
 
-  constructor({ url, prefix = '', keepLast = {}, deadlineMs = DEADLINE_MS, system }: EventStoreOptions) {
+  constructor(options: EventStoreOptions) {
+    const {
+      url,
+      prefix = '',
+      keepLast = {},
+      lasting = [],
+      categories = [],
+      deadlineMs = DEADLINE_MS,
+      system,
+    } = options;
     // Each read and each subscription listens.
     setMaxListeners(0, this.#closing.signal);
     const clients = clientsOf(url);
@@ -94,6 +109,8 @@ class EventStoreLog implements EventLog {
     this.#reader = reader;
     this.#appender = new Appender({ clients, system, deadlineMs, roundTrip: () => roundTrip(reader) });
     this.#keepLast = keepLast;
+    this.#lasting = lasting;
+    this.#categories = categories;
     this.#newId = () => system.uuid();
   }
 
@@ -212,12 +229,19 @@ class EventStoreLog implements EventLog {
 
   /**
    * The name is a random id in a stream of its own. The first process writes it before anything else: the log begins at
-   * its position, whatever the server holds for others.
+   * its position, whatever the server holds for others. A log that has events without a name has lost its name.
+   *
+   * @throws {StreamLost | LogNameless}
    */
   async #readOrWriteName(): Promise<LogName> {
     const reader = this.#reader;
     const found = await nameIn(reader);
-    if (found !== null) return await this.#raised(found);
+    const name = found === null ? null : await this.#raised(found);
+    const lasting = this.#lasting.map(reader.names.toServer);
+    for (const stream of name === null ? [reader.names.identityStream, ...lasting] : lasting)
+      await assertWhole(reader, stream);
+    if (name !== null) return name;
+    if (await this.#holdsEvents()) return await this.#nameGivenMeanwhile();
     const identity = this.#newId();
     try {
       const { position } = await this.#appendToName('LogNamed', { identity, version: LOG_VERSION }, 'none');
@@ -244,6 +268,20 @@ class EventStoreLog implements EventLog {
     const stream = this.#reader.names.identityStream;
     const event = { id: this.#newId(), type, data: JSON.stringify(data), metadata: {} };
     return await this.#appender.append({ stream, events: [event], expected }, stream);
+  }
+
+  async #holdsEvents(): Promise<boolean> {
+    const begin = async (): Promise<Position> => SERVER_BEGIN;
+    for await (const _ of allEvents(this.#reader, { after: null, begin }, { categories: this.#categories, max: 1 }))
+      return true;
+    return false;
+  }
+
+  /** The name that another process has given since, before the events that were found. @throws {LogNameless} */
+  async #nameGivenMeanwhile(): Promise<LogName> {
+    const name = await nameIn(this.#reader);
+    if (name === null) throw new LogNameless({ stream: this.#reader.names.identityStream });
+    return await this.#raised(name);
   }
 
   #checkOpen(): void {

@@ -106,6 +106,9 @@ export function positionOf({ commit, prepare }: ServerPosition): Position {
   return (text + (commit === prepare ? text : hex(prepare))) as Position;
 }
 
+/** Before the server's first event. */
+export const SERVER_BEGIN: Position = positionOf({ commit: 0n, prepare: 0n });
+
 /** @throws {TypeError} for a position of another kind of log */
 export function serverPositionOf(position: Position): ServerPosition {
   if (!TEXT.test(position)) throw new TypeError(`No position of this log: "${position}"`);

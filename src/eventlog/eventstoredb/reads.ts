@@ -4,7 +4,7 @@ import { BACKWARDS, END, FORWARDS, START, StreamDeletedError, StreamNotFoundErro
 import type { System } from '../../system/system.js';
 import { wait } from '../../system/async/deadline.js';
 import { fieldOf } from '../../system/untrusted.js';
-import { LogClosed, LogDenied, LogUnavailable } from '../errors.js';
+import { LogClosed, LogDenied, LogUnavailable, StreamLost } from '../errors.js';
 import type { Position, RecordedEvent, StreamRange } from '../port.js';
 import type { Client, Clients } from './clients.js';
 import { isDenied } from './clients.js';
@@ -92,12 +92,40 @@ export async function nameIn(reader: Reader): Promise<LogName | null> {
 }
 
 /**
+ * Checks that a stream that must keep all its events still has its first one, if it ever had one.
+ *
+ * @throws {StreamLost} it was deleted or truncated
+ */
+export async function assertWhole(reader: Reader, stream: string): Promise<void> {
+  const first: Begin = (client) => client.readStream(stream, { ...FROM_LEADER, maxCount: 1 });
+  const onDeleted = (): never => {
+    throw new StreamLost({ stream });
+  };
+  for await (const { revision } of eventsOf(reader, () => first, onDeleted)) {
+    if (revision > 0) throw new StreamLost({ stream });
+    return;
+  }
+  // The server keeps a deleted stream's settings, which say from which revision on the stream begins.
+  const settings: Begin = (client) =>
+    client.readStream(`$$${stream}`, { ...FROM_LEADER, direction: BACKWARDS, fromRevision: END, maxCount: 1 });
+  for await (const { data } of eventsOf(reader, () => settings)) {
+    if (fieldOf(JSON.parse(data), '$tb') !== undefined) throw new StreamLost({ stream });
+  }
+}
+
+/**
  * The events of a read. After a failure, `next` begins the rest of it, or returns null if nothing is left. A missing or
  * deleted stream has no events.
  *
+ * @param onDeleted called if the stream was deleted for good
+ *
  * @throws {LogUnavailable} the server sent nothing within the deadline, or denied access @throws {LogClosed}
  */
-async function* eventsOf(reader: Reader, next: () => Begin | null): AsyncGenerator<ReadEvent> {
+async function* eventsOf(
+  reader: Reader,
+  next: () => Begin | null,
+  onDeleted: () => void = () => undefined,
+): AsyncGenerator<ReadEvent> {
   const { clients, system, deadlineMs, closing } = reader;
   const waiting = idleTimeout(system, deadlineMs, [closing]);
   let last: unknown = null;
@@ -111,6 +139,7 @@ async function* eventsOf(reader: Reader, next: () => Begin | null): AsyncGenerat
         }
         return;
       } catch (error) {
+        if (error instanceof StreamDeletedError) onDeleted();
         if (error instanceof StreamNotFoundError || error instanceof StreamDeletedError) return;
         if (closing.aborted) throw new LogClosed();
         // Keeps an earlier error, because it says more than ServerSilent.

@@ -1,0 +1,190 @@
+/**
+ * The file `log-seen.json` of a data directory: the server's log that the folder has seen and how far, and whether its
+ * log ever had API keys. With it the service refuses a server's log that is another one or has lost its end, and any log
+ * that has lost its keys. Where the embedded log ends is in a file of its own (eventlog/embedded/head-file.ts).
+ */
+import { closeSync, constants, existsSync, fsyncSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import { withoutSecrets } from '../config-values.js';
+import type { EventLog, Position, RecordedEvent } from '../eventlog/port.js';
+import { ACCEPT_LOSS, LogUnreadable, categoryOf, lastEvent } from '../eventlog/port.js';
+import type { KeyStore } from '../keys/store.js';
+import type { System } from '../system/system.js';
+import { isRecord } from '../system/untrusted.js';
+import type { ContextConfig, ContextDeps } from './context-deps.js';
+
+const FILE = 'log-seen.json';
+/** Longest text of the file in bytes: it is overwritten in place, padded to this. */
+const FILE_BYTES = 512;
+/** Shortest time between two writes of the newest event, in milliseconds. */
+const WRITE_EVERY_MS = 1_000;
+/** Categories whose streams lose events in the normal course. */
+const SHORT_LIVED: ReadonlySet<string> = new Set(['instance', 'session', 'tickets']);
+
+/** An event of a server's log. */
+interface SeenEvent {
+  readonly stream: string;
+  readonly revision: number;
+  readonly id: string;
+  readonly position: Position;
+}
+
+interface Seen {
+  /** Null if the folder has never seen a server's log. */
+  readonly server: { readonly identity: string; readonly last: SeenEvent | null } | null;
+  readonly hadKeys: boolean;
+}
+
+const NEVER_SEEN: Seen = { server: null, hadKeys: false };
+
+/** Forgets which log the folder has seen. @returns whether that log had API keys */
+export function forgetSeenLog(folder: string): boolean {
+  const file = join(folder, FILE);
+  try {
+    return seenIn(file).hadKeys;
+  } catch {
+    return false;
+  } finally {
+    rmSync(file, { force: true });
+  }
+}
+
+/** @throws {LogUnreadable} the file is corrupt */
+function seenIn(file: string): Seen {
+  if (!existsSync(file)) return NEVER_SEEN;
+  try {
+    const seen: unknown = JSON.parse(readFileSync(file, 'utf8'));
+    if (isSeen(seen)) return seen;
+  } catch {
+    // It is no JSON.
+  }
+  throw new LogUnreadable({
+    file,
+    reason: `it records which log this folder has seen, and is corrupt: ${ACCEPT_LOSS}`,
+  });
+}
+
+function isSeen(seen: unknown): seen is Seen {
+  if (!isRecord(seen) || typeof seen['hadKeys'] !== 'boolean') return false;
+  const { server } = seen;
+  if (server === null) return true;
+  if (!isRecord(server) || typeof server['identity'] !== 'string') return false;
+  const { last } = server;
+  if (last === null) return true;
+  if (!isRecord(last)) return false;
+  return (
+    ['stream', 'id', 'position'].every((name) => typeof last[name] === 'string') &&
+    Number.isSafeInteger(last['revision'])
+  );
+}
+
+interface OpenedLog {
+  readonly log: EventLog;
+  readonly identity: string;
+  readonly head: Position | null;
+  readonly keys: KeyStore;
+}
+
+/**
+ * Compares the log with what the folder has seen of it. Changes nothing.
+ *
+ * @returns what records the rest, once it is started
+ * @throws {LogUnreadable} the log is another one, lacks an event that the folder has seen, or has lost its API keys
+ */
+export async function checkSeenLog(
+  { eventStore }: Pick<ContextConfig, 'eventStore'>,
+  { dataDir, system }: Pick<ContextDeps, 'dataDir' | 'system'>,
+  opened: OpenedLog,
+): Promise<SeenLog> {
+  const file = join(dataDir.path, FILE);
+  const seen = seenIn(file);
+  const name = eventStore === null ? dataDir.logFile : withoutSecrets(eventStore.url);
+  const refusal = (loss: string): LogUnreadable => new LogUnreadable({ file: name, reason: `${loss}: ${ACCEPT_LOSS}` });
+  const loss = eventStore === null || seen.server === null ? null : await lossOf(opened, seen.server);
+  if (loss !== null) throw refusal(`${loss}; check EVENTSTORE_URL and EVENTSTORE_PREFIX`);
+  // The keys of an embedded log beside a server's are compared one by one (log-in-folder.ts).
+  const isMoving = eventStore !== null && existsSync(dataDir.logFile);
+  if (seen.hadKeys && opened.keys.isOpen && !isMoving)
+    throw refusal('its API keys are lost: it had some before, and without them every caller could do everything');
+  const isOnServer = eventStore !== null;
+  const server = isOnServer ? { identity: opened.identity, last: seen.server?.last ?? null } : seen.server;
+  return new SeenLog({ file, seen: { server, hadKeys: seen.hadKeys }, isOnServer, keys: opened.keys, system });
+}
+
+/** What a log has lost, as a sentence, or null if it has lost nothing. */
+async function lossOf(
+  { log, identity, head }: OpenedLog,
+  { identity: known, last }: NonNullable<Seen['server']>,
+): Promise<string | null> {
+  if (identity !== known) return 'it is not the log that this folder held before';
+  if (last === null) return null;
+  const { stream, revision, id, position } = last;
+  const found = head === null || head < position ? null : await lastEvent(log, stream, revision);
+  return found?.id === id ? null : `it lacks event ${revision} of "${stream}", which this folder has seen`;
+}
+
+/** Records what the service sees of its log. A consumer of the log's events. */
+export class SeenLog {
+  readonly #file: string;
+  readonly #isOnServer: boolean;
+  readonly #keys: Pick<KeyStore, 'isOpen' | 'onChange'>;
+  readonly #system: Pick<System, 'monotonicMs'>;
+  #seen: Seen;
+  /** The open file, or null before the start and after the stop. */
+  #descriptor: number | null = null;
+  #writtenMs = 0;
+
+  constructor({ file, seen, isOnServer, keys, system }: SeenLogOptions) {
+    this.#file = file;
+    this.#isOnServer = isOnServer;
+    this.#keys = keys;
+    this.#system = system;
+    this.#seen = seen;
+  }
+
+  /** Creates the file if it is missing, and records from now on. */
+  start(): void {
+    this.#descriptor = openSync(this.#file, constants.O_RDWR | constants.O_CREAT);
+    this.#write();
+    this.#keys.onChange(() => this.#noteKeys());
+    this.#noteKeys();
+  }
+
+  onEventFolded({ stream, revision, id, position }: RecordedEvent): void {
+    const { server } = this.#seen;
+    if (server === null || !this.#isOnServer || SHORT_LIVED.has(categoryOf(stream))) return;
+    this.#seen = { ...this.#seen, server: { ...server, last: { stream, revision, id, position } } };
+    if (this.#system.monotonicMs() - this.#writtenMs >= WRITE_EVERY_MS) this.#write();
+  }
+
+  /** May be called twice. */
+  stop(): void {
+    if (this.#descriptor === null) return;
+    this.#write();
+    closeSync(this.#descriptor);
+    this.#descriptor = null;
+  }
+
+  #noteKeys(): void {
+    if (this.#descriptor === null || this.#seen.hadKeys || this.#keys.isOpen) return;
+    this.#seen = { ...this.#seen, hadKeys: true };
+    this.#write();
+    fsyncSync(this.#descriptor);
+  }
+
+  /** Overwrites the file in place, which takes microseconds and needs no room on the disk. */
+  #write(): void {
+    if (this.#descriptor === null) return;
+    this.#writtenMs = this.#system.monotonicMs();
+    writeSync(this.#descriptor, `${JSON.stringify(this.#seen).padEnd(FILE_BYTES - 1)}\n`, 0);
+  }
+}
+
+interface SeenLogOptions {
+  readonly file: string;
+  readonly seen: Seen;
+  /** Whether the log is on a server now. */
+  readonly isOnServer: boolean;
+  readonly keys: Pick<KeyStore, 'isOpen' | 'onChange'>;
+  readonly system: Pick<System, 'monotonicMs'>;
+}
