@@ -167,7 +167,7 @@ interface Runs {
 
 /** The runs of this instance, and the objects that connect it with other instances. */
 function createRuns(config: ContextConfig, deps: ContextDeps, stores: CountedStores): Runs {
-  const { dataDir, webSearch: search = null, system, logger, onLogBroken = () => undefined, overrides = {} } = deps;
+  const { dataDir, webSearch: search = null, system, logger, overrides = {} } = deps;
   const { log, instanceId, history, corruptRuns, documents, liveRuns, ownAppends } = stores;
   const model = createModel(config, deps, (call) => stores.counts.onCallEnded(call));
   const pdfs = pdfReader(overrides.chunkSearch ?? documents.chunkSearch);
@@ -190,7 +190,7 @@ function createRuns(config: ContextConfig, deps: ContextDeps, stores: CountedSto
     new Cluster({
       ...{ ...settings, log, system, instanceId, failureDetector, registry, corruptRuns, logger },
       projector: stores.projector,
-      onLogReplaced: (error) => onLogBroken(error),
+      onLogReplaced: (error) => deps.onLogBroken?.(error),
     });
   const spreadMs = cluster === null ? 0 : DEADLINE_SPREAD_MS;
   const deadlines = new Deadlines({ system, instanceId, spreadMs, history, registry, corruptRuns, logger });

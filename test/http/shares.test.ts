@@ -12,7 +12,7 @@ describe('One key that opens as many streams as it can', () => {
   let service: RunningService;
   let cheap: string;
   let root: string;
-  let open: EventStreamClient[] = [];
+  const open: EventStreamClient[] = [];
 
   before(async () => {
     service = await startService();

@@ -61,20 +61,22 @@ onEmbeddedLog(() =>
       });
     }
 
-    it(`cost at most ${MAX_CROWD_MB} MB of resident memory with ${CROWD} rich socket streams`, async function () {
-      const resident = (): number | null => residentMb(service.pid, 'VmRSS');
-      if (resident() === null) this.skip();
-      await readAll();
-      await heldBytes();
-      const before = Number(resident());
-      const during: number[] = [];
-      while (clients.length < CROWD) {
-        clients.push(...(await Promise.all(Array.from({ length: CROWD / 10 }, () => opened(...RICH)))));
-        during.push(Number(resident()));
-      }
-      await readAll();
-      expect(Math.max(...during, Number(resident())) - before).to.be.below(MAX_CROWD_MB);
-    });
+    // A system without /proc does not say what a process holds.
+    if (residentMb(process.pid, 'VmRSS') !== null) {
+      it(`cost at most ${MAX_CROWD_MB} MB of resident memory with ${CROWD} rich socket streams`, async () => {
+        const resident = (): number => Number(residentMb(service.pid, 'VmRSS'));
+        await readAll();
+        await heldBytes();
+        const before = resident();
+        const during: number[] = [];
+        while (clients.length < CROWD) {
+          clients.push(...(await Promise.all(Array.from({ length: CROWD / 10 }, () => opened(...RICH)))));
+          during.push(resident());
+        }
+        await readAll();
+        expect(Math.max(...during, resident()) - before).to.be.below(MAX_CROWD_MB);
+      });
+    }
 
     /** A connection with an open stream that the client does not read. */
     async function opened(path: string, headers: string): Promise<Socket> {

@@ -139,8 +139,8 @@ async function* eventsOf(
         }
         return;
       } catch (error) {
-        if (error instanceof StreamDeletedError) onDeleted();
-        if (error instanceof StreamNotFoundError || error instanceof StreamDeletedError) return;
+        if (error instanceof StreamDeletedError) return onDeleted();
+        if (error instanceof StreamNotFoundError) return;
         if (closing.aborted) throw new LogClosed();
         // Keeps an earlier error, because it says more than ServerSilent.
         if (last === null || !(error instanceof ServerSilent)) last = error;
