@@ -29,12 +29,12 @@ const ADDED: Readonly<Record<number, readonly string[]>> = {
     ...['KeyRevoked', 'KeyUsed', 'NodeCompleted', 'NodeFailed', 'NodeStarted'],
     ...['PanelClosed', 'PauseEscalated', 'QuorumReached', 'RunClaimed', 'RunCompleted'],
     ...['RunFailed', 'RunPaused', 'RunReleased', 'RunRequested', 'RunResumed'],
-    ...['RunStarted', 'SessionEnded', 'SessionOpened', 'TicketIssued', 'TicketRedeemed'],
+    ...['RunStarted', 'SecretCreated', 'SessionEnded', 'SessionOpened', 'TicketsChanged'],
     ...['ToolCalled', 'VoteCast', 'WebhookDeleted', 'WebhookDisabled', 'WebhookListed'],
     ...['WebhookRegistered', 'WebhookSecretRotated', 'WebhookUnlisted'],
   ],
 };
-const DIGEST = '7d7d30295f3cd3f27d4725926c18c6e5f3bc0d1398fad1c003c879c1453adef2';
+const DIGEST = '202910d1a87e78a9e587bc6c2314ea8cf082f658875bcb36c5d6bbd0fe560ddf';
 
 /** Words of a schema that no validator of recorded events reads. */
 const ANNOTATIONS = new Set(['$schema', '$id', 'title', 'description', 'examples', 'default', 'format']);
