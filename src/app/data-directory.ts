@@ -1,14 +1,18 @@
 /** The one folder this service writes to, held by one process at a time. */
 import {
   accessSync,
+  closeSync,
   constants,
   existsSync,
+  fsyncSync,
   mkdirSync,
+  openSync,
   readFileSync,
   renameSync,
   rmSync,
   statSync,
   writeFileSync,
+  writeSync,
 } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import type { DatabaseSyncInstance } from '@photostructure/sqlite';
@@ -51,8 +55,43 @@ export interface DataDirectory {
    *   the lock
    */
   recordInstance(instanceId: string): readonly string[];
+  /** What this folder has seen of its log: see seen-log.ts. */
+  readonly seenLog: SeenLogFile;
   /** Releases the lock. May be called twice. */
   release(): void;
+}
+
+/** The file `log-seen.json`. */
+export interface SeenLogFile {
+  /** Its text, or null if there is none. */
+  read(): string | null;
+  /**
+   * Overwrites it in place, which takes microseconds and needs no room on the disk.
+   *
+   * @param text at most 511 bytes
+   * @param isDurable whether to wait until the text survives a power cut
+   */
+  write(text: string, isDurable: boolean): void;
+  remove(): void;
+}
+
+/** Size of `log-seen.json`, whose text is padded with spaces, in bytes. */
+const SEEN_BYTES = 512;
+
+function seenLogFile(file: string): SeenLogFile {
+  return {
+    read: () => (existsSync(file) ? readFileSync(file, 'utf8') : null),
+    write(text, isDurable) {
+      const descriptor = openSync(file, constants.O_RDWR | constants.O_CREAT);
+      try {
+        writeSync(descriptor, `${text.padEnd(SEEN_BYTES - 1)}\n`, 0);
+        if (isDurable) fsyncSync(descriptor);
+      } finally {
+        closeSync(descriptor);
+      }
+    },
+    remove: () => rmSync(file, { force: true }),
+  };
 }
 
 /** The storage of the folder fails: a full disk, a mount that is gone, a corrupt file. */
@@ -100,7 +139,8 @@ export function openDataDirectory(folder: string, holder: Holder): DataDirectory
     const { hostname } = holder;
     const recordInstance = (instanceId: string): readonly string[] =>
       replaceInstance(path, { instanceId, hostname, tmpDir });
-    return { path, logFile: join(path, 'log.sqlite'), viewsDir, tmpDir, isExposed, recordInstance, release };
+    const files = { logFile: join(path, 'log.sqlite'), seenLog: seenLogFile(join(path, 'log-seen.json')) };
+    return { path, ...files, viewsDir, tmpDir, isExposed, recordInstance, release };
   } catch (error) {
     if (error instanceof DataDirHeld || error instanceof DataDirFailed) throw error;
     const reason = reasonOf(error);

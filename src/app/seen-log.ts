@@ -3,8 +3,7 @@
  * log ever had API keys. With it the service refuses a server's log that is another one or has lost its end, and any log
  * that has lost its keys. Where the embedded log ends is in a file of its own (eventlog/embedded/head-file.ts).
  */
-import { closeSync, constants, existsSync, fsyncSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync } from 'node:fs';
 import { withoutSecrets } from '../config-values.js';
 import type { EventLog, Position, RecordedEvent } from '../eventlog/port.js';
 import { ACCEPT_LOSS, LogUnreadable, categoryOf, lastEvent } from '../eventlog/port.js';
@@ -12,10 +11,8 @@ import type { KeyStore } from '../keys/store.js';
 import type { System } from '../system/system.js';
 import { isRecord } from '../system/untrusted.js';
 import type { ContextConfig, ContextDeps } from './context-deps.js';
+import type { DataDirectory, SeenLogFile } from './data-directory.js';
 
-const FILE = 'log-seen.json';
-/** Longest text of the file in bytes: it is overwritten in place, padded to this. */
-const FILE_BYTES = 512;
 /** Shortest time between two writes of the newest event, in milliseconds. */
 const WRITE_EVERY_MS = 1_000;
 /** Categories whose streams lose events in the normal course. */
@@ -38,30 +35,27 @@ interface Seen {
 const NEVER_SEEN: Seen = { server: null, hadKeys: false };
 
 /** Forgets which log the folder has seen. @returns whether that log had API keys */
-export function forgetSeenLog(folder: string): boolean {
-  const file = join(folder, FILE);
+export function forgetSeenLog(dataDir: Pick<DataDirectory, 'path' | 'seenLog'>): boolean {
   try {
-    return seenIn(file).hadKeys;
+    return seenIn(dataDir).hadKeys;
   } catch {
     return false;
   } finally {
-    rmSync(file, { force: true });
+    dataDir.seenLog.remove();
   }
 }
 
 /** @throws {LogUnreadable} the file is corrupt */
-function seenIn(file: string): Seen {
-  if (!existsSync(file)) return NEVER_SEEN;
+function seenIn({ path, seenLog }: Pick<DataDirectory, 'path' | 'seenLog'>): Seen {
+  const text = seenLog.read();
+  if (text === null) return NEVER_SEEN;
   try {
-    const seen: unknown = JSON.parse(readFileSync(file, 'utf8'));
+    const seen: unknown = JSON.parse(text);
     if (isSeen(seen)) return seen;
   } catch {
     // It is no JSON.
   }
-  throw new LogUnreadable({
-    file,
-    reason: `it records which log this folder has seen, and is corrupt: ${ACCEPT_LOSS}`,
-  });
+  throw new LogUnreadable({ file: path, reason: `its file log-seen.json is corrupt: ${ACCEPT_LOSS}` });
 }
 
 function isSeen(seen: unknown): seen is Seen {
@@ -96,8 +90,7 @@ export async function checkSeenLog(
   { dataDir, system }: Pick<ContextDeps, 'dataDir' | 'system'>,
   opened: OpenedLog,
 ): Promise<SeenLog> {
-  const file = join(dataDir.path, FILE);
-  const seen = seenIn(file);
+  const seen = seenIn(dataDir);
   const name = eventStore === null ? dataDir.logFile : withoutSecrets(eventStore.url);
   const refusal = (loss: string): LogUnreadable => new LogUnreadable({ file: name, reason: `${loss}: ${ACCEPT_LOSS}` });
   const loss = eventStore === null || seen.server === null ? null : await lossOf(opened, seen.server);
@@ -108,7 +101,13 @@ export async function checkSeenLog(
     throw refusal('its API keys are lost: it had some before, and without them every caller could do everything');
   const isOnServer = eventStore !== null;
   const server = isOnServer ? { identity: opened.identity, last: seen.server?.last ?? null } : seen.server;
-  return new SeenLog({ file, seen: { server, hadKeys: seen.hadKeys }, isOnServer, keys: opened.keys, system });
+  return new SeenLog({
+    file: dataDir.seenLog,
+    seen: { server, hadKeys: seen.hadKeys },
+    isOnServer,
+    keys: opened.keys,
+    system,
+  });
 }
 
 /** What a log has lost, as a sentence, or null if it has lost nothing. */
@@ -125,63 +124,54 @@ async function lossOf(
 
 /** Records what the service sees of its log. A consumer of the log's events. */
 export class SeenLog {
-  readonly #file: string;
-  readonly #isOnServer: boolean;
-  readonly #keys: Pick<KeyStore, 'isOpen' | 'onChange'>;
-  readonly #system: Pick<System, 'monotonicMs'>;
+  readonly #options: SeenLogOptions;
   #seen: Seen;
-  /** The open file, or null before the start and after the stop. */
-  #descriptor: number | null = null;
+  #isRecording = false;
   #writtenMs = 0;
 
-  constructor({ file, seen, isOnServer, keys, system }: SeenLogOptions) {
-    this.#file = file;
-    this.#isOnServer = isOnServer;
-    this.#keys = keys;
-    this.#system = system;
-    this.#seen = seen;
+  constructor(options: SeenLogOptions) {
+    this.#options = options;
+    this.#seen = options.seen;
   }
 
-  /** Creates the file if it is missing, and records from now on. */
+  /** Records from now on. */
   start(): void {
-    this.#descriptor = openSync(this.#file, constants.O_RDWR | constants.O_CREAT);
+    const { keys } = this.#options;
+    this.#isRecording = true;
     this.#write();
-    this.#keys.onChange(() => this.#noteKeys());
+    keys.onChange(() => this.#noteKeys());
     this.#noteKeys();
   }
 
   onEventFolded({ stream, revision, id, position }: RecordedEvent): void {
+    const { isOnServer, system } = this.#options;
     const { server } = this.#seen;
-    if (server === null || !this.#isOnServer || SHORT_LIVED.has(categoryOf(stream))) return;
+    if (server === null || !isOnServer || SHORT_LIVED.has(categoryOf(stream))) return;
     this.#seen = { ...this.#seen, server: { ...server, last: { stream, revision, id, position } } };
-    if (this.#system.monotonicMs() - this.#writtenMs >= WRITE_EVERY_MS) this.#write();
+    if (system.monotonicMs() - this.#writtenMs >= WRITE_EVERY_MS) this.#write();
   }
 
   /** May be called twice. */
   stop(): void {
-    if (this.#descriptor === null) return;
     this.#write();
-    closeSync(this.#descriptor);
-    this.#descriptor = null;
+    this.#isRecording = false;
   }
 
   #noteKeys(): void {
-    if (this.#descriptor === null || this.#seen.hadKeys || this.#keys.isOpen) return;
+    if (this.#seen.hadKeys || this.#options.keys.isOpen) return;
     this.#seen = { ...this.#seen, hadKeys: true };
-    this.#write();
-    fsyncSync(this.#descriptor);
+    this.#write(true);
   }
 
-  /** Overwrites the file in place, which takes microseconds and needs no room on the disk. */
-  #write(): void {
-    if (this.#descriptor === null) return;
-    this.#writtenMs = this.#system.monotonicMs();
-    writeSync(this.#descriptor, `${JSON.stringify(this.#seen).padEnd(FILE_BYTES - 1)}\n`, 0);
+  #write(isDurable = false): void {
+    if (!this.#isRecording) return;
+    this.#writtenMs = this.#options.system.monotonicMs();
+    this.#options.file.write(JSON.stringify(this.#seen), isDurable);
   }
 }
 
 interface SeenLogOptions {
-  readonly file: string;
+  readonly file: SeenLogFile;
   readonly seen: Seen;
   /** Whether the log is on a server now. */
   readonly isOnServer: boolean;

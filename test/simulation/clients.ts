@@ -15,13 +15,12 @@ import { isFinished, pauseOf } from '../../src/run/state.js';
 import { nodeSystem } from '../../src/system/system.js';
 import type { Request } from './faults.js';
 import { withTools } from './faults.js';
-import { GRAPHS } from './graphs.js';
+import { DEFAULT_MODEL, GRAPHS } from './graphs.js';
 import type { World } from './history.js';
 import { isOfLog } from './instance.js';
 import { InvariantBroken } from './record.js';
 import type { RunRecord } from './record.js';
 import { Draws, uuidOf } from './scheduler.js';
-import { plainName } from '../support/open-engine.js';
 
 const { sha256 } = nodeSystem();
 /**
@@ -265,7 +264,7 @@ export class Clients {
       runId,
       bodyHash: sha256(runId),
       actor: null,
-      fullName: plainName,
+      fullName: (model = DEFAULT_MODEL) => model,
       sha256,
     });
     await this.#start(slot, requested);

@@ -64,6 +64,8 @@ export class Instance implements Line {
   readonly known = new Map<string, number>();
   #lives = 0;
   readonly #predecessors: string[] = [];
+  /** Text of the file of what its folder has seen of the log, or null without one. */
+  #seen: string | null = null;
   readonly #deps: InstanceDeps;
   readonly #onDeath = new Set<() => void>();
 
@@ -127,6 +129,7 @@ export class Instance implements Line {
   loseFolder(): void {
     this.views = new StoredViews();
     this.#predecessors.length = 0;
+    this.#seen = null;
   }
 
   /** Ends a life like SIGTERM; resolves when it has ended. */
@@ -206,6 +209,11 @@ export class Instance implements Line {
     const nowhere = '/nowhere';
     return {
       ...{ path: nowhere, logFile: nowhere, viewsDir: nowhere, tmpDir: nowhere, isExposed: false },
+      seenLog: {
+        read: () => this.#seen,
+        write: (text) => void (this.#seen = text),
+        remove: () => void (this.#seen = null),
+      },
       recordInstance: (instanceId) => {
         const before = [...this.#predecessors];
         this.#predecessors.push(instanceId);

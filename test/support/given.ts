@@ -128,11 +128,11 @@ export class Story {
 
   /** Decides a command at the named instance and time, and records its facts. */
   when(command: When, instanceId = 'one', at = START): Story {
-    const { facts, snapshot, assignments } = decide(this.chart, this.snapshot, {
+    const { facts, snapshot, assignments, context } = decide(this.chart, this.snapshot, {
       command: typeof command === 'function' ? command(this.run) : command,
       context: { ...contextOf(instanceId), at },
     });
-    this.#state.deps.system.setNow(at);
+    this.#state.deps.system.setNow(context.at);
     const story = this.recorded(...facts);
     const decided = facts.length === 0 ? snapshot : asRecorded(snapshot, story.events.at(-1));
     expect(decided.value).to.deep.equal(story.snapshot.value);

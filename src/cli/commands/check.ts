@@ -54,8 +54,8 @@ interface CheckDeps {
 async function acceptLoss(env: NodeJS.ProcessEnv, { system, say }: CheckDeps): Promise<number> {
   const dataDir = openDataDirectory(folderIn(env), { pid: process.pid, hostname: hostname(), startedAt: system.now() });
   try {
-    const { path, logFile, viewsDir } = dataDir;
-    const hadKeys = forgetSeenLog(path);
+    const { logFile, viewsDir } = dataDir;
+    const hadKeys = forgetSeenLog(dataDir);
     rmSync(viewsDir, { recursive: true, force: true });
     const isLost = readConfig(env).eventStore === null && !forgetEmbeddedLog(logFile);
     await say(
