@@ -61,7 +61,7 @@ export interface DataDirectory {
   release(): void;
 }
 
-/** The file `log-seen.json`. */
+/** The file `log-seen`. */
 export interface SeenLogFile {
   /** Its text, or null if there is none. */
   read(): string | null;
@@ -75,7 +75,7 @@ export interface SeenLogFile {
   remove(): void;
 }
 
-/** Size of `log-seen.json`, whose text is padded with spaces, in bytes. */
+/** Size of `log-seen`, whose text is padded with spaces, in bytes. */
 const SEEN_BYTES = 512;
 
 function seenLogFile(file: string): SeenLogFile {
@@ -139,7 +139,7 @@ export function openDataDirectory(folder: string, holder: Holder): DataDirectory
     const { hostname } = holder;
     const recordInstance = (instanceId: string): readonly string[] =>
       replaceInstance(path, { instanceId, hostname, tmpDir });
-    const files = { logFile: join(path, 'log.sqlite'), seenLog: seenLogFile(join(path, 'log-seen.json')) };
+    const files = { logFile: join(path, 'log.sqlite'), seenLog: seenLogFile(join(path, 'log-seen')) };
     return { path, ...files, viewsDir, tmpDir, isExposed, recordInstance, release };
   } catch (error) {
     if (error instanceof DataDirHeld || error instanceof DataDirFailed) throw error;

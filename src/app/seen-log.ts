@@ -1,5 +1,5 @@
 /**
- * The file `log-seen.json` of a data directory: the server's log that the folder has seen and how far, and whether its
+ * The file `log-seen` of a data directory: the server's log that the folder has seen and how far, and whether its
  * log ever had API keys. With it the service refuses a server's log that is another one or has lost its end, and any log
  * that has lost its keys. Where the embedded log ends is in a file of its own (eventlog/embedded/head-file.ts).
  */
@@ -55,7 +55,7 @@ function seenIn({ path, seenLog }: Pick<DataDirectory, 'path' | 'seenLog'>): See
   } catch {
     // It is no JSON.
   }
-  throw new LogUnreadable({ file: path, reason: `its file log-seen.json is corrupt: ${ACCEPT_LOSS}` });
+  throw new LogUnreadable({ file: path, reason: `its file log-seen is corrupt: ${ACCEPT_LOSS}` });
 }
 
 function isSeen(seen: unknown): seen is Seen {

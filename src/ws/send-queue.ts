@@ -70,7 +70,10 @@ export class SendQueue {
     let frame = this.#frames.get(message);
     if (frame === undefined) {
       const make = (): Buffer => textFrame(JSON.stringify(message));
-      frame = message.event === 'run_event' ? this.#eventFrames.of(`${message.run_id} ${message.hash}`, make) : make();
+      frame =
+        message.event === 'run_event'
+          ? this.#eventFrames.of(`${message.run_id} ${message.seq} ${message.hash}`, make)
+          : make();
       this.#frames.set(message, frame);
     }
     return frame;

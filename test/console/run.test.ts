@@ -155,14 +155,20 @@ describeInBrowser('The page of a run', (browser) => {
     const node = (label: string) => page.getByRole('group', { name: 'Council' }).getByRole('button', { name: label });
     await node('The chair').click();
     const chair = page.getByRole('region', { name: 'Set-up of The chair' });
-    for (const text of ['Writer: writes the draft', 'the model of the service', 'PDF reader', '0.3', '1 min 30 s', '7'])
+    for (const text of ['Writer: writes the draft', 'scripted-1', 'PDF reader', '0.3', '1 min 30 s', '7'])
       await chair.getByText(text, { exact: true }).first().waitFor();
     await chair.getByText('System prompt').click();
     await chair.locator('pre', { hasText: 'Bring the answers together.' }).waitFor();
     expect(await page.getByRole('group', { name: 'Council' }).innerText()).to.not.include('agent');
     await node('The panel').click();
     const panel = page.getByRole('region', { name: 'Set-up of The panel' });
-    for (const text of ['Panel: members answer side by side', '2 of 2', 'North', 'sea/large', 'sea/small'])
+    for (const text of [
+      'Panel: members answer side by side',
+      '2 of 2',
+      'North',
+      'offline/sea/large',
+      'offline/sea/small',
+    ])
       await panel.getByText(text, { exact: true }).first().waitFor();
     expect(await chair.count()).to.equal(0);
     await page.getByRole('button', { name: 'Approve' }).click();

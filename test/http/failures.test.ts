@@ -88,6 +88,7 @@ describe('A request that cannot be served', () => {
       uploadDir: tmpdir(),
       ready,
       ...NO_KEYS,
+      authenticator: { ...NO_KEYS.authenticator, idSecret: { read: always } },
       unreachableModels: () => [],
       modelUses: () => [],
       providers: () => [],

@@ -12,6 +12,8 @@ interface Requests {
   readonly baseUrl: string;
   /** A file to upload. */
   readonly pdf: Blob;
+  /** A folder for a backup, which does not exist. */
+  readonly backupTo: string;
   /** Called with the method and path of each request that succeeds. */
   readonly onSent: (operation: string) => void;
 }
@@ -19,7 +21,7 @@ interface Requests {
 type Client = ReturnType<typeof createClient<paths, 'application/json'>>;
 
 /** @throws {Error} an answer has another status than success */
-export async function sendEach({ baseUrl, pdf, onSent }: Requests): Promise<void> {
+export async function sendEach({ baseUrl, pdf, backupTo, onSent }: Requests): Promise<void> {
   const client = createClient<paths, 'application/json'>({ baseUrl });
   client.use({
     onResponse({ request, response, schemaPath }) {
@@ -34,6 +36,8 @@ export async function sendEach({ baseUrl, pdf, onSent }: Requests): Promise<void
   await decidePause(client);
   await callAsModel(client);
   await keepDocument(client, pdf);
+  await client.POST('/api/backup', { body: { to: backupTo } });
+  await client.GET('/api/backup');
   await askForTools(client);
   // The last request, because after the first key every request needs one.
   await keepKeys(client);
@@ -93,8 +97,6 @@ async function readRun(client: Client, run_id: string): Promise<void> {
   await client.GET('/api/runs/{run_id}/deliberation', { params });
   await client.GET('/api/about');
   await client.GET('/api/prices');
-  await client.POST('/api/backup', { body: { to: '/' } });
-  await client.GET('/api/backup');
   await client.GET('/api/estimate', { params: { query: { blueprint_id: 'x' } } });
   await client.GET('/api/runs/counts', { params: { query: { trial: '0' } } });
   await client.GET('/api/runs/export', { params: { query: { format: 'ndjson', ids: 'x' } }, parseAs: 'text' });

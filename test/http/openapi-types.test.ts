@@ -70,10 +70,16 @@ describe('The OpenAPI document', () => {
 
     const sent = new Set<string>();
     const { sendEach } = (await import(new URL('openapi-requests.js', import.meta.url).href)) as {
-      sendEach(to: { baseUrl: string; pdf: Blob; onSent: (operation: string) => void }): Promise<void>;
+      sendEach(to: {
+        baseUrl: string;
+        pdf: Blob;
+        backupTo: string;
+        onSent: (operation: string) => void;
+      }): Promise<void>;
     };
     const pdf = new Blob([new Uint8Array(pdfWith(['Trees']))]);
-    await sendEach({ baseUrl: service.url, pdf, onSent: (operation) => sent.add(operation) });
+    const backupTo = join(dir.path, 'backup');
+    await sendEach({ baseUrl: service.url, pdf, backupTo, onSent: (operation) => sent.add(operation) });
     expect([...sent].sort()).to.deep.equal(operationsIn(source));
   });
 });

@@ -97,9 +97,9 @@ describe('Authentication', () => {
     const request = { name: 'ben', scopes: ['read'], expiresAt: '2026-01-01T01:00:00.000Z' } as const;
     const { text } = await authenticator.keys.add(request, { actor: 'ann' });
     system.advance(HOUR_MS);
-    expect(await authenticator.byKey(text)).to.deep.equal({ grant: null, refusal: 'expired' });
+    expect(await authenticator.byKey(text)).to.deep.equal({ grant: null, refusal: 'expired', actor: 'ben' });
     await authenticator.keys.revoke('ben', 'ann');
-    expect(await authenticator.byKey(text)).to.deep.equal({ grant: null, refusal: 'revoked' });
+    expect(await authenticator.byKey(text)).to.deep.equal({ grant: null, refusal: 'revoked', actor: 'ben' });
   });
 
   it('gives a session the earlier end of its key and its 12 hours', async () => {

@@ -150,10 +150,14 @@ describe('An answer of a hostile model server', () => {
       // The first loads the packages.
       await taken(hostile, role, 1000);
       const chars = hostile.isStream ? MIB / 2 : MIB;
-      const half = await taken(hostile, role, chars / 2);
-      const all = await taken(hostile, role, chars);
-      // Twice as long, and a quarter of a second for collected garbage; in proportion to the square it would be four times.
-      expect(all.ms).to.be.lessThan(2.5 * half.ms + 250);
+      // Twice as long; in proportion to the square it would be four times. A busy machine can falsify single figures.
+      let times = Infinity;
+      for (let tries = 0; tries < 4 && times > 2.5; tries += 1) {
+        const half = await taken(hostile, role, chars / 2);
+        const all = await taken(hostile, role, chars);
+        times = Math.min(times, (all.ms - 250) / half.ms);
+      }
+      expect(times).to.be.at.most(2.5);
     });
   }
 

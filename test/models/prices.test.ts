@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { ModelUsage } from '../../src/models/port.js';
 import { costOf, faultIn, mostCostOf, priceTable } from '../../src/models/prices.js';
+import { dollarsOf } from '../../src/system/dollars.js';
 
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
 const SHIPPED = JSON.parse(
@@ -109,10 +110,10 @@ describe('Cost of a call', () => {
   it('that a call may reach is that of the most expensive tier up to its length', () => {
     const price = priceTable(SHIPPED, null, sha256).priceOf('gemini/gemini-2.5-pro');
     if (price === null) throw new Error('The table has no such price');
-    expect(mostCostOf({ inputTokens: 200_000, outputTokens: 1000 }, price)).to.be.closeTo(0.26, 1e-9);
-    expect(mostCostOf({ inputTokens: 300_000, outputTokens: 1000 }, price)).to.be.closeTo(0.765, 1e-9);
+    expect(dollarsOf(mostCostOf({ inputTokens: 200_000, outputTokens: 1000 }, price))).to.equal(0.26);
+    expect(dollarsOf(mostCostOf({ inputTokens: 300_000, outputTokens: 1000 }, price))).to.equal(0.765);
     const falling = { ...PRICE, tiers: [{ ...PRICE, input: 0.5e-6, above: 1000 }] };
-    expect(mostCostOf({ inputTokens: 2000, outputTokens: 0 }, falling)).to.be.closeTo(2e-3, 1e-9);
+    expect(dollarsOf(mostCostOf({ inputTokens: 2000, outputTokens: 0 }, falling))).to.equal(2e-3);
   });
 
   it('refuses a price of a tier that no model has', () => {

@@ -111,8 +111,8 @@ describe('Projector', () => {
 
   it('reaches positions of events that it does not fold', async () => {
     await projector.start();
-    const beat = { id: uuid(), type: 'InstanceBeat', data: '{}', metadata: {} };
-    const { position } = await log.append('instance-1', [beat], 'none');
+    const opened = { id: uuid(), type: 'SessionOpened', data: '{}', metadata: {} };
+    const { position } = await log.append('session-1', [opened], 'none');
     await projector.waitFor(position);
     expect(faults).to.deep.equal([]);
   });

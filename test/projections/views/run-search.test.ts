@@ -369,7 +369,7 @@ function valueOf(run: RunSummary, sort: RunSort): string | number | null {
   const values: Readonly<Record<string, string | number | null>> = {
     score: run.criticScore,
     cost: run.usage?.costUsd ?? null,
-    duration: run.completedAt === null ? null : Date.parse(run.completedAt) - Date.parse(run.createdAt),
+    duration: run.completedAt === null ? null : Math.max(0, Date.parse(run.completedAt) - Date.parse(run.createdAt)),
     iterations: run.iterationCount,
     waiting: run.waitingSince,
   };

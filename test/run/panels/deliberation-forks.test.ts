@@ -8,7 +8,7 @@ import type { System } from '../../../src/system/system.js';
 import { nodeSystem } from '../../../src/system/system.js';
 import { graphWith } from '../../support/given.js';
 import type { TestEngine } from '../../support/open-engine.js';
-import { openTestEngine, plainName, runRequest } from '../../support/open-engine.js';
+import { openTestEngine, runRequest } from '../../support/open-engine.js';
 import { checkRecord, factsOf } from '../../support/record-of.js';
 import { runWhen } from '../../support/run-when.js';
 import type { Reply, ScriptedModel } from '../../support/scripted-model.js';
@@ -112,7 +112,7 @@ describe('A fork of a deliberation', () => {
         runId: forkId,
         bodyHash: sha256(forkId),
         actor: null,
-        fullName: plainName,
+        fullName: (model = 'scripted-1') => model,
         sha256,
       }),
     );
