@@ -162,13 +162,7 @@ describeInBrowser('The page of a run', (browser) => {
     expect(await page.getByRole('group', { name: 'Council' }).innerText()).to.not.include('agent');
     await node('The panel').click();
     const panel = page.getByRole('region', { name: 'Set-up of The panel' });
-    for (const text of [
-      'Panel: members answer side by side',
-      '2 of 2',
-      'North',
-      'offline/sea/large',
-      'offline/sea/small',
-    ])
+    for (const text of ['Panel: members answer side by side', '2 of 2', 'North', 'sea/large', 'sea/small'])
       await panel.getByText(text, { exact: true }).first().waitFor();
     expect(await chair.count()).to.equal(0);
     await page.getByRole('button', { name: 'Approve' }).click();
