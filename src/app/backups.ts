@@ -27,7 +27,7 @@ export function backupsOf(
   let running: Promise<void> | null = null;
 
   async function start(to: string): Promise<BackupRecord> {
-    if (log.backup === undefined) throw new BackupRefused({ to, reason: ON_SERVER });
+    if (log.backup === undefined) throw new BackupRefused({ to, reason: LOG_ON_SERVER });
     if (running !== null) throw new BackupRefused({ to, reason: 'another backup runs; wait for its end' });
     let record: BackupRecord = {
       ...{ to, state: 'copying', events: 0, events_total: 0 },
@@ -75,4 +75,5 @@ export function backupsOf(
   };
 }
 
-const ON_SERVER = 'EVENTSTORE_URL is set: use the backup of the server that keeps the log';
+/** Why there is no backup of a server's log. */
+export const LOG_ON_SERVER = 'EVENTSTORE_URL is set: use the backup of the server that keeps the log';

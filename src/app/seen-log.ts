@@ -91,15 +91,15 @@ export async function checkSeenLog(
   opened: OpenedLog,
 ): Promise<SeenLog> {
   const seen = seenIn(dataDir);
+  const isOnServer = eventStore !== null;
   const name = eventStore === null ? dataDir.logFile : withoutSecrets(eventStore.url);
   const refusal = (loss: string): LogUnreadable => new LogUnreadable({ file: name, reason: `${loss}: ${ACCEPT_LOSS}` });
   const loss = eventStore === null || seen.server === null ? null : await lossOf(opened, seen.server);
   if (loss !== null) throw refusal(`${loss}; check EVENTSTORE_URL and EVENTSTORE_PREFIX`);
   // The keys of an embedded log beside a server's are compared one by one (log-in-folder.ts).
-  const isMoving = eventStore !== null && existsSync(dataDir.logFile);
+  const isMoving = isOnServer && existsSync(dataDir.logFile);
   if (seen.hadKeys && opened.keys.isOpen && !isMoving)
     throw refusal('its API keys are lost: it had some before, and without them every caller could do everything');
-  const isOnServer = eventStore !== null;
   const server = isOnServer ? { identity: opened.identity, last: seen.server?.last ?? null } : seen.server;
   return new SeenLog({
     file: dataDir.seenLog,

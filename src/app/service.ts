@@ -128,13 +128,13 @@ function runEnds(limits: Limits): EventConsumer {
 /** What requests and sockets share, before and after the context is created. */
 function edgeOf(config: Config, { system, logger }: ServiceDeps, address: string) {
   const accessRefused = new Tally();
-  const countRefused = (reason: AccessReason, times = 1): void =>
-    accessRefused.add(times, reason, String(ACCESS_STATUSES[reason]));
-  for (const reason of Object.keys(ACCESS_STATUSES)) countRefused(reason as AccessReason, 0);
+  // Each reason has a figure from the start.
+  for (const [reason, status] of Object.entries(ACCESS_STATUSES)) accessRefused.add(0, reason, String(status));
+  const count = (reason: AccessReason): void => accessRefused.add(1, reason, String(ACCESS_STATUSES[reason]));
   const trustedProxies = addressList(config.trustedProxies);
   return {
     accessRefused,
-    onAccessRefused: accessReport({ trustedProxies, system, logger, count: (reason) => countRefused(reason) }),
+    onAccessRefused: accessReport({ trustedProxies, system, logger, count }),
     ...{ system, isLoopback: isLoopbackAddress(address) },
     ...{ isOwnHost: ownHosts({ ...config, address }), corsOrigins: config.corsOrigins },
     ...{ basePath: config.basePath, limits: limitsOf(config.limits, system), streams: new OpenCount() },

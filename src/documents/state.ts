@@ -5,6 +5,7 @@
 import type { Chunk } from './chunk.js';
 import type { DocumentEvent, DocumentFact } from './events.js';
 import type { StreamHead } from '../eventsourcing/handle-command.js';
+import { headOf } from '../eventsourcing/handle-command.js';
 import { VECTORS_PER_EVENT } from '../embeddings/port.js';
 
 export interface DocumentState {
@@ -42,8 +43,8 @@ const UNITS_PER_EVENT = 64_000;
 
 /** The document after an event. */
 export function evolveDocument(state: DocumentState | null, event: DocumentEvent): DocumentState {
-  const { seq, hash, id, at } = event;
-  const head = { seq, hash, id, at };
+  const { seq } = event;
+  const head = headOf(event);
   const before = state ?? UNBEGUN;
   switch (event.type) {
     case 'DocumentReceived':

@@ -54,6 +54,11 @@ export interface StreamHead extends ChainHead {
   readonly at: string;
 }
 
+/** The head that a sealed event makes. */
+export function headOf({ seq, id, hash, at }: StreamHead): StreamHead {
+  return { seq, id, hash, at };
+}
+
 /** The head that the event makes: an append may follow it even if the event is corrupt. */
 export function headAt({ revision, id, metadata }: RecordedEvent): StreamHead {
   return { seq: revision, id, hash: metadata['hash'] ?? GENESIS_HASH, at: metadata['occurredAt'] ?? '' };

@@ -1,5 +1,6 @@
 /** The keys of a log, folded from their stream. */
 import type { StreamHead } from '../eventsourcing/handle-command.js';
+import { headOf } from '../eventsourcing/handle-command.js';
 import type { Scope } from './caller.js';
 import { isScope } from './caller.js';
 import type { KeyEvent } from './events.js';
@@ -82,6 +83,6 @@ export class KeyRing {
       this.#byName.set(name, key);
       this.#names.set(key.hash, name);
     }
-    this.#head = { seq: event.seq, id: event.id, hash: event.hash, at: event.at };
+    this.#head = headOf(event);
   }
 }

@@ -1,6 +1,6 @@
 /** The fold: a run's state after an event. Total and pure. The chart checks which event may follow. */
 import { withSources } from '../council/citations.js';
-import type { StreamHead } from '../eventsourcing/handle-command.js';
+import { headOf } from '../eventsourcing/handle-command.js';
 import type { Plan } from '../graph/plan.js';
 import { planOf } from '../graph/plan.js';
 import type { GateChoice, GateDecidedData, StateOverride } from '../generated/schemas.js';
@@ -75,10 +75,6 @@ function newProgress(inputTopic: string, entry: string): RunProgress {
     ended: [],
     shown: EMPTY_BRANCH,
   };
-}
-
-function headOf({ seq, hash, id, at }: RunEvent): StreamHead {
-  return { seq, hash, id, at };
 }
 
 /** The state after the next event of the run. */

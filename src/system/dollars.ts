@@ -3,7 +3,7 @@
  * their last digits: 0.1 + 0.2 is not 0.3. An amount is exact from its decimal text, the shortest that names the number.
  */
 
-/** An amount in units of 10^-24 US dollars: a thousandth of a millionth has its 15 digits there. */
+/** An amount in units of 10^-24 US dollars: so a price of a billionth of a dollar keeps its 15 digits. */
 export type ExactDollars = bigint;
 
 const DECIMALS = 24;

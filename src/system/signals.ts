@@ -1,4 +1,4 @@
-/** The signals that end a process: the first stops it in order, a later one at once. And the one that must not open a debugger. */
+/** The signals that end a process: the first stops it in order, a later one at once; and the signal that would open a debugger. */
 import type { System } from './system.js';
 
 /** Signals within this time are one request: a terminal signals the process group, and npm forwards the signal too. */

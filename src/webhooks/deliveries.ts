@@ -1,6 +1,7 @@
 /** The deliveries of a webhook, folded from their stream. */
 import type { EventLog } from '../eventlog/port.js';
 import type { StreamHead } from '../eventsourcing/handle-command.js';
+import { headOf } from '../eventsourcing/handle-command.js';
 import type { SealedEvent } from '../eventsourcing/hash-chain.js';
 import type { RecordedDelivery } from '../generated/schemas.js';
 import type { DeliveryFact } from './events.js';
@@ -54,9 +55,8 @@ export function deliveryIn({ waiting, failed, delivered }: Deliveries, id: strin
 }
 
 export function evolveDeliveries(state: Deliveries, event: SealedEvent<DeliveryFact>): Deliveries {
-  const { seq, id, hash, at } = event;
   const sinceClaim = event.type === 'DeliveriesClaimed' ? 0 : state.sinceClaim + 1;
-  return { ...afterFact(state, event), head: { seq, id, hash, at }, sinceClaim };
+  return { ...afterFact(state, event), head: headOf(event), sinceClaim };
 }
 
 /** The state after a fact, without its new head. */

@@ -1,6 +1,7 @@
 /** A webhook, folded from its stream. */
 import type { EventLog, Position, RecordedEvent } from '../eventlog/port.js';
 import type { StreamHead } from '../eventsourcing/handle-command.js';
+import { headOf } from '../eventsourcing/handle-command.js';
 import type { SealedEvent } from '../eventsourcing/hash-chain.js';
 import { readVerified } from '../eventsourcing/hash-chain.js';
 import type { System } from '../system/system.js';
@@ -42,7 +43,7 @@ type PlacedEvent = SealedEvent<WebhookFact> & { readonly position: Position };
 
 /** A webhook after an event, or null before its registration. */
 export function evolveWebhook(webhook: Webhook | null, event: PlacedEvent, id: string): Webhook | null {
-  const head = { seq: event.seq, id: event.id, hash: event.hash, at: event.at };
+  const head = headOf(event);
   if (event.type === 'WebhookRegistered') {
     const { url, types, blueprintId, secret } = event.data;
     return {

@@ -6,7 +6,6 @@ import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
 import type { ChannelMessage, RichMessage } from '../generated/schemas.js';
 import type { System } from '../system/system.js';
-import { WeakValues } from './weak-values.js';
 import type { Holder, SharedBytes } from '../system/async/shared-bytes.js';
 import { CLOSE_TOO_SLOW } from './messages.js';
 
@@ -120,4 +119,23 @@ function textFrame(text: string): Buffer {
 
 function isOpen({ readyState, OPEN }: WebSocket): boolean {
   return readyState === OPEN;
+}
+
+/** Values by key, each for as long as something else holds it. So equal large values of many readers are in memory once. */
+class WeakValues<Value extends object> {
+  readonly #refs = new Map<string, WeakRef<Value>>();
+  readonly #dropped = new FinalizationRegistry<string>((key) => {
+    // Another value may have taken the place of the dropped one.
+    if (this.#refs.get(key)?.deref() === undefined) this.#refs.delete(key);
+  });
+
+  /** The value of a key, or the one that `make` returns, which becomes the value. */
+  of(key: string, make: () => Value): Value {
+    const known = this.#refs.get(key)?.deref();
+    if (known !== undefined) return known;
+    const value = make();
+    this.#refs.set(key, new WeakRef(value));
+    this.#dropped.register(value, key);
+    return value;
+  }
 }

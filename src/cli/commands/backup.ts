@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { resolve } from 'node:path';
+import { LOG_ON_SERVER } from '../../app/backups.js';
 import { openDataDirectory } from '../../app/data-directory.js';
 import { NotFoundError } from '../../client/errors.js';
 import { readConfig, readCouncilKey } from '../../config.js';
@@ -76,8 +77,7 @@ interface Done {
 
 async function backUpFolder(to: string, here: CommandProcess, notify: (progress: Progress) => void): Promise<Done> {
   if (readConfig(here.env).eventStore !== null) {
-    const reason = 'EVENTSTORE_URL is set: use the backup of the server that keeps the log';
-    throw new ArgumentInvalid({ subject: 'council backup', reason });
+    throw new ArgumentInvalid({ subject: 'council backup', reason: LOG_ON_SERVER });
   }
   const folder = folderOfLog(here.env);
   const dataDir = openDataDirectory(folder, { pid: process.pid, hostname: hostname(), startedAt: nodeSystem().now() });

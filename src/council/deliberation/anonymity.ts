@@ -122,7 +122,8 @@ function wordsOf(name: string): readonly string[] {
   return name.split(/[\s.\-:_]+|(?<=\p{L})(?=\p{N})/u).filter((word) => /[\p{L}\p{N}]/u.test(word));
 }
 
-function escaped(text: string): string {
+/** A text that a regular expression with the flag `u` or `v` matches letter by letter. */
+export function escaped(text: string): string {
   return text.replace(/[^\p{L}\p{N}]/gu, (sign) => `\\u{${sign.codePointAt(0)?.toString(16)}}`);
 }
 

@@ -4,7 +4,7 @@
  */
 import { withTexts } from '../../council/deliberation/analysis-answer.js';
 import type { MaskedText } from '../../council/deliberation/anonymity.js';
-import { MASK, WORD_SIGN } from '../../council/deliberation/anonymity.js';
+import { MASK, WORD_SIGN, escaped } from '../../council/deliberation/anonymity.js';
 import type { RenderedPrompt } from '../../council/prompt.js';
 import { renderPrompt } from '../../council/prompt.js';
 import { panelsShown } from '../panels/answers-shown.js';
@@ -104,10 +104,6 @@ function patternOf(names: readonly string[]): RegExp {
     return `(${letters}${end})`;
   });
   return new RegExp(`(?<!${WORD_SIGN})(?:${words.join('|')})`, 'giv');
-}
-
-function escaped(text: string): string {
-  return text.replace(/[^\p{L}\p{N}]/gu, (sign) => `\\u{${sign.codePointAt(0)?.toString(16)}}`);
 }
 
 const SEPARATOR = String.raw`[\-_. ]`;

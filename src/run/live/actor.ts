@@ -16,7 +16,7 @@ import type { CallRecord } from '../../council/tools/call.js';
 import { LogClosed, RevisionConflict } from '../../eventlog/errors.js';
 import type { RetryPolicy } from '../../eventsourcing/append-with-retry.js';
 import { appendWithRetry, retryWhileUnavailable } from '../../eventsourcing/append-with-retry.js';
-import { laterOf, sealAppend } from '../../eventsourcing/handle-command.js';
+import { headOf, laterOf, sealAppend } from '../../eventsourcing/handle-command.js';
 import type { EventLog } from '../../eventlog/port.js';
 import type { BoundedModel } from '../../models/bounded.js';
 import type { PriceTable } from '../../models/prices.js';
@@ -372,6 +372,5 @@ export function asRecorded(decided: RunSnapshot, last: RunEvent | undefined): Ru
   const { run } = decided.context;
   if (last?.seq !== run.head.seq)
     throw new Error(`Event ${last?.seq} does not end the facts decided up to ${run.head.seq}`);
-  const head = { seq: last.seq, hash: last.hash, id: last.id, at: last.at };
-  return { ...decided, context: { run: { ...run, head } } };
+  return { ...decided, context: { run: { ...run, head: headOf(last) } } };
 }
