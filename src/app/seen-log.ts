@@ -166,7 +166,11 @@ export class SeenLog {
   #write(isDurable = false): void {
     if (!this.#isRecording) return;
     this.#writtenMs = this.#options.system.monotonicMs();
-    this.#options.file.write(JSON.stringify(this.#seen), isDurable);
+    try {
+      this.#options.file.write(JSON.stringify(this.#seen), isDurable);
+    } catch {
+      // The folder is gone or broken, which the log or the views report. The file then names an older event.
+    }
   }
 }
 
