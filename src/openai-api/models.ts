@@ -30,8 +30,8 @@ function listRoute(http: HttpContext): Route {
     summary: 'Lists the councils as models: the built-in one and every blueprint',
     tag: 'openai',
     success: { status: 200, description: 'The models', schema: 'openai-model-list.json' },
-    async handle(ctx) {
-      await holdPermit(permits, http, ctx.res);
+    async handle(ctx, caller) {
+      await holdPermit(permits, { http, caller }, ctx.res);
       const { records } = await http.withinDeadline(http.blueprintList({ limit: MAX_LISTED, offset: 0 }));
       return { status: 200, body: chunkedBody(listText(records), { http, response: ctx.res }) };
     },

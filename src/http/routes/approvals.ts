@@ -45,7 +45,7 @@ function listRoute(http: HttpContext): Route {
     async handle(ctx, caller) {
       const { limit, since = null, ...rest } = query.read(ctx);
       const wanted = { ...filterOf(rest, caller), since: since === null ? null : timestampOf(since), limit };
-      const pauses = await withPermit(permits, http, () => http.inbox.list(wanted, caller));
+      const pauses = await withPermit(permits, { http, caller }, () => http.inbox.list(wanted, caller));
       return { status: 200, body: pauses.map((pause) => shownPause(http, pause)) };
     },
   };

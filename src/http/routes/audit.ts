@@ -7,7 +7,7 @@ import { isKnown, tagged } from '../answer.js';
 import { readBody } from '../chunked-body.js';
 import { RequestRefused, brokenRules } from '../../api/problems.js';
 import { queryOf } from '../query.js';
-import type { Semaphore } from '../../system/async/semaphore.js';
+import type { Permits } from '../concurrency.js';
 import { holdPermit, withPermit, permitsFor } from '../concurrency.js';
 import type { HttpContext, Route } from '../route.js';
 import { runIdIn } from '../route.js';
@@ -61,7 +61,7 @@ function eventsRoute(http: HttpContext): Route {
         },
       },
     },
-    async handle(ctx) {
+    async handle(ctx, caller) {
       const page = query.read(ctx);
       const runId = runIdIn(ctx);
       const isLines = ctx.accepts('application/json', NDJSON) === NDJSON;
@@ -70,7 +70,7 @@ function eventsRoute(http: HttpContext): Route {
       const headers = tagged(String(record.head));
       ctx.vary('Accept');
       if (isKnown(ctx, headers)) return { status: 304, body: null, headers };
-      await holdPermit(permits, http, ctx.res);
+      await holdPermit(permits, { http, caller }, ctx.res);
       const texts = isLines ? linesOf(record.events()) : pageText(record.events(), { runId, next: record.next });
       const type = isLines ? NDJSON : 'json';
       return { status: 200, body: await readBody(texts, { http, response: ctx.res }), type, headers };
@@ -78,7 +78,7 @@ function eventsRoute(http: HttpContext): Route {
   };
 }
 
-function stateRoute(http: HttpContext, permits: Semaphore): Route {
+function stateRoute(http: HttpContext, permits: Permits): Route {
   const query = queryOf(http.schemas, 'state-query.json');
   return {
     method: 'GET',
@@ -89,10 +89,10 @@ function stateRoute(http: HttpContext, permits: Semaphore): Route {
     tag: 'audit',
     query,
     success: { status: 200, description: 'The run, folded from its events', schema: 'folded-run.json' },
-    async handle(ctx) {
+    async handle(ctx, caller) {
       const { at } = query.read(ctx);
       const runId = runIdIn(ctx);
-      const run = await withPermit(permits, http, () => http.queries.folded(runId, at));
+      const run = await withPermit(permits, { http, caller }, () => http.queries.folded(runId, at));
       if (run === null) throw new RunUnknown({ runId });
       if (at !== undefined && run.head.seq < at) throw beyondTheEnd(run.head.seq);
       return { status: 200, body: foldedRun(run) };
@@ -113,16 +113,16 @@ function deliberationRoute(http: HttpContext): Route {
       'Of a run under way, what is recorded so far. A fork has the answers that its own record holds: those of panels under way at the fork point, and those that later nodes can see.',
     tag: 'audit',
     success: { status: 200, description: 'The deliberation', schema: 'deliberation.json' },
-    async handle(ctx) {
+    async handle(ctx, caller) {
       const runId = runIdIn(ctx);
-      const deliberation = await withPermit(permits, http, () => http.deliberation(runId));
+      const deliberation = await withPermit(permits, { http, caller }, () => http.deliberation(runId));
       if (deliberation === null) throw new RunUnknown({ runId });
       return { status: 200, body: deliberation };
     },
   };
 }
 
-function promptRoute(http: HttpContext, permits: Semaphore): Route {
+function promptRoute(http: HttpContext, permits: Permits): Route {
   const query = queryOf(http.schemas, 'prompt-query.json');
   return {
     method: 'GET',
@@ -134,10 +134,10 @@ function promptRoute(http: HttpContext, permits: Semaphore): Route {
     tag: 'audit',
     query,
     success: { status: 200, description: 'The prompt and its inputs', schema: 'step-prompt.json' },
-    async handle(ctx) {
+    async handle(ctx, caller) {
       const at = query.read(ctx);
       const runId = runIdIn(ctx);
-      const found = await withPermit(permits, http, () => http.prompt(runId, at));
+      const found = await withPermit(permits, { http, caller }, () => http.prompt(runId, at));
       if (found === 'no-run') throw new RunUnknown({ runId });
       if (found === 'no-attempt') throw new RequestRefused(noAttempt(runId, at), { status: 404 });
       return { status: 200, body: found };
@@ -150,7 +150,7 @@ function noAttempt(runId: string, { step, attempt }: AttemptPlace): string {
   return `Run "${runId}" has no ${what}`;
 }
 
-function verifyRoute(http: HttpContext, permits: Semaphore): Route {
+function verifyRoute(http: HttpContext, permits: Permits): Route {
   return {
     method: 'GET',
     path: '/api/runs/{run_id}/verify',
@@ -159,9 +159,9 @@ function verifyRoute(http: HttpContext, permits: Semaphore): Route {
     summary: 'Verifies the record of a run and reports its first difference',
     tag: 'audit',
     success: { status: 200, description: 'The result', schema: 'verification.json' },
-    async handle(ctx) {
+    async handle(ctx, caller) {
       const runId = runIdIn(ctx);
-      const audit = await withPermit(permits, http, () => http.verify(runId));
+      const audit = await withPermit(permits, { http, caller }, () => http.verify(runId));
       if (audit === null) throw new RunUnknown({ runId });
       return { status: 200, body: verification(runId, audit) };
     },

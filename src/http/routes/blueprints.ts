@@ -192,10 +192,10 @@ function blueprintVersionsRoute(http: HttpContext): Route {
       schema: 'blueprint-version-list.json',
       headers: ['Link'],
     },
-    async handle(ctx) {
+    async handle(ctx, caller) {
       const range = query.read(ctx);
       const blueprintId = blueprintIdIn(ctx);
-      const page = await withPermit(permits, http, () => http.blueprints.versions(blueprintId, range));
+      const page = await withPermit(permits, { http, caller }, () => http.blueprints.versions(blueprintId, range));
       if (page === null) throw new BlueprintUnknown({ blueprintId });
       const { versions, hasMore } = page;
       const last = versions.at(-1);
@@ -224,9 +224,9 @@ function blueprintListRoute(http: HttpContext): Route {
     tag: 'blueprints',
     query,
     success: { status: 200, description: 'A page of the blueprints', schema: 'blueprint-list.json', headers: ['Link'] },
-    async handle(ctx) {
+    async handle(ctx, caller) {
       const page = query.read(ctx);
-      await holdPermit(permits, http, ctx.res);
+      await holdPermit(permits, { http, caller }, ctx.res);
       const { records, hasMore } = await http.withinDeadline(http.blueprintList(page));
       const headers = hasMore ? nextLink(ctx, page) : {};
       return { status: 200, body: chunkedBody(jsonList(records), { http, response: ctx.res }), headers };

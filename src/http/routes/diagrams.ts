@@ -10,7 +10,7 @@ import type { Answer } from '../answer.js';
 import { beyondTheEnd } from './audit.js';
 import { RequestRefused } from '../../api/problems.js';
 import { queryOf } from '../query.js';
-import type { Semaphore } from '../../system/async/semaphore.js';
+import type { Permits } from '../concurrency.js';
 import { withPermit, permitsFor } from '../concurrency.js';
 import type { HttpContext, Route } from '../route.js';
 import { blueprintIdIn, runIdIn } from '../route.js';
@@ -27,7 +27,7 @@ export function diagramRoutes(http: HttpContext): readonly Route[] {
   return [genealogyRoute(http, permits), runChartRoute(http, permits), councilChartRoute(http)];
 }
 
-function genealogyRoute(http: HttpContext, permits: Semaphore): Route {
+function genealogyRoute(http: HttpContext, permits: Permits): Route {
   const query = queryOf(http.schemas, 'diagram-query.json');
   return {
     method: 'GET',
@@ -43,10 +43,10 @@ function genealogyRoute(http: HttpContext, permits: Semaphore): Route {
       schema: 'genealogy.json',
       alsoAs: AS_MERMAID,
     },
-    async handle(ctx) {
+    async handle(ctx, caller) {
       const form = formOf(ctx, query.read(ctx));
       const runId = runIdIn(ctx);
-      const genealogy = await withPermit(permits, http, () => http.genealogy(runId));
+      const genealogy = await withPermit(permits, { http, caller }, () => http.genealogy(runId));
       if (genealogy === null) throw new RunUnknown({ runId });
       if (form === 'mermaid') return mermaid(genealogyDiagram(genealogy));
       return { status: 200, body: genealogy };
@@ -54,7 +54,7 @@ function genealogyRoute(http: HttpContext, permits: Semaphore): Route {
   };
 }
 
-function runChartRoute(http: HttpContext, permits: Semaphore): Route {
+function runChartRoute(http: HttpContext, permits: Permits): Route {
   const query = queryOf(http.schemas, 'chart-query.json');
   return {
     method: 'GET',
@@ -65,11 +65,11 @@ function runChartRoute(http: HttpContext, permits: Semaphore): Route {
     tag: 'audit',
     query,
     success: { status: 200, description: CHART, schema: 'chart.json', alsoAs: AS_MERMAID },
-    async handle(ctx) {
+    async handle(ctx, caller) {
       const parameters = query.read(ctx);
       const form = formOf(ctx, parameters);
       const runId = runIdIn(ctx);
-      const run = await withPermit(permits, http, () => http.queries.folded(runId, parameters.at));
+      const run = await withPermit(permits, { http, caller }, () => http.queries.folded(runId, parameters.at));
       if (run === null) throw new RunUnknown({ runId });
       if (parameters.at !== undefined && run.head.seq < parameters.at) throw beyondTheEnd(run.head.seq);
       const chart = runChart(run);

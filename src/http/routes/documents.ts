@@ -49,13 +49,13 @@ function uploadRoute(http: HttpContext): Route {
       headers: ['Content-Location'],
     },
     problems: [400, 408],
-    async handle(ctx, { actor }) {
+    async handle(ctx, caller) {
       assertForm(ctx);
-      const release = await permitInTime(permits, http);
+      const release = await permitInTime(permits, { http, caller });
       const { system, uploadDir: folder } = http;
       try {
         const deps = { folder, name: system.uuid(), after: system.after };
-        return await withUpload(ctx, deps, (upload) => ingest(http, upload, actor));
+        return await withUpload(ctx, deps, (upload) => ingest(http, upload, caller.actor));
       } finally {
         release();
       }
@@ -149,11 +149,11 @@ function chunksRoute(http: HttpContext): Route {
       schema: 'document-chunk-list.json',
       headers: ['Link'],
     },
-    async handle(ctx) {
+    async handle(ctx, caller) {
       const range = query.read(ctx);
       const documentId = documentIdIn(ctx);
       const list = async (part: ChunkRange): Promise<readonly NumberedChunk[]> => {
-        const found = await withPermit(permits, http, () => http.documents.chunks(documentId, part));
+        const found = await withPermit(permits, { http, caller }, () => http.documents.chunks(documentId, part));
         if (found === null) throw new DocumentUnknown({ documentId });
         return found;
       };
@@ -178,14 +178,14 @@ function searchRoute(http: HttpContext): Route {
     tag: 'documents',
     query,
     success: { status: 200, description: 'The nearest chunks, best first', schema: 'document-search.json' },
-    async handle(ctx) {
+    async handle(ctx, caller) {
       const { q, top_k: topK } = query.read(ctx);
       const text = readDocumentQuery(q);
       if (text === null) throw brokenRules([{ loc: ['query', 'q'], msg: NO_WORDS, type: 'string_too_short' }]);
       const late = new AbortController();
       try {
         const find = () => http.documents.search({ query: text, topK }, { signal: late.signal });
-        return { status: 200, body: (await withPermit(permits, http, find)).map(foundPassage) };
+        return { status: 200, body: (await withPermit(permits, { http, caller }, find)).map(foundPassage) };
       } finally {
         late.abort();
       }
@@ -209,9 +209,9 @@ function verifyRoute(http: HttpContext): Route {
     summary: 'Verifies the record of a document and reports its first difference',
     tag: 'audit',
     success: { status: 200, description: 'The result', schema: 'document-verification.json' },
-    async handle(ctx) {
+    async handle(ctx, caller) {
       const documentId = documentIdIn(ctx);
-      const audit = await withPermit(permits, http, () => http.documents.verify(documentId));
+      const audit = await withPermit(permits, { http, caller }, () => http.documents.verify(documentId));
       if (audit === null) throw new DocumentUnknown({ documentId });
       return { status: 200, body: documentVerification(documentId, audit) };
     },

@@ -43,13 +43,13 @@ function draftRoute(http: HttpContext): Route {
       alsoAs: { [DOCX]: { description: 'With `format=docx`' } },
       headers: ['Content-Disposition'],
     },
-    async handle(ctx) {
+    async handle(ctx, caller) {
       const { format } = query.read(ctx);
       const runId = runIdIn(ctx);
       const { topic, draft } = await draftOf(http, runId);
       const headers = attachment(`${fileNameOf(topic)}.${format}`);
       if (format === 'md') return { status: 200, body: draft, type: `${MARKDOWN}; charset=utf-8`, headers };
-      const body = await withPermit(permits, http, async () => {
+      const body = await withPermit(permits, { http, caller }, async () => {
         const sources = await sourcesOf(http, runId);
         return await http.docx(draft, { title: topic, sources });
       });
@@ -88,9 +88,9 @@ function sourcesRoute(http: HttpContext): Route {
     description: 'As the tools of the run have found them; a fork also has what its parents had found.',
     tag: 'history',
     success: { status: 200, description: 'The cited pages', schema: 'source-list.json' },
-    async handle(ctx) {
+    async handle(ctx, caller) {
       const runId = runIdIn(ctx);
-      return { status: 200, body: await withPermit(permits, http, () => sourcesOf(http, runId)) };
+      return { status: 200, body: await withPermit(permits, { http, caller }, () => sourcesOf(http, runId)) };
     },
   };
 }

@@ -28,7 +28,7 @@ import { assertFits, overrideOf, refuseOverride } from '../override.js';
 import type { RequestRefused } from '../../api/problems.js';
 import { brokenRules } from '../../api/problems.js';
 import { queryOf } from '../query.js';
-import type { Semaphore } from '../../system/async/semaphore.js';
+import type { Permits } from '../concurrency.js';
 import { withPermit, permitsFor } from '../concurrency.js';
 import type { HttpContext, Route } from '../route.js';
 import { runIdIn } from '../route.js';
@@ -101,13 +101,13 @@ async function requestFromParent(
     readonly sent: ForkRequest;
     readonly changes: ForkChanges;
     readonly caller: Caller;
-    readonly permits: Semaphore;
+    readonly permits: Permits;
   },
 ): Promise<RunRequestedData> {
   const parentId = runIdIn(ctx);
-  const first = await withPermit(permits, http, () => http.queries.folded(parentId, 0));
+  const first = await withPermit(permits, { http, caller }, () => http.queries.folded(parentId, 0));
   if (first !== null) assertMayRead(caller, first.request);
-  const point = await withPermit(permits, http, () => http.queries.forkPoint(parentId, sent.at));
+  const point = await withPermit(permits, { http, caller }, () => http.queries.forkPoint(parentId, sent.at));
   if (point === null) throw new RunUnknown({ runId: parentId });
   if (point.run === null) throw noForkPoint(point.refusal);
   const { run: parent } = point;

@@ -142,9 +142,9 @@ function nextRoute(http: HttpContext): Route {
       'if a tool becomes available or unavailable before the decision.',
     tag: 'god mode',
     success: { status: 200, description: 'The next calls', schema: 'next-calls.json' },
-    async handle(ctx) {
+    async handle(ctx, caller) {
       const runId = runIdIn(ctx);
-      const run = await withPermit(permits, http, () => http.queries.state(runId));
+      const run = await withPermit(permits, { http, caller }, () => http.queries.state(runId));
       if (run === null) throw new RunUnknown({ runId });
       const { registry } = http;
       const [attempts, needed] = [registry.nextAttempts(run), registry.neededBudget(run)];

@@ -166,11 +166,11 @@ function eventsRoute(http: HttpContext): Route {
         },
       },
     },
-    async handle(ctx) {
+    async handle(ctx, caller) {
       const { from, limit } = query.read(ctx);
       ctx.vary('Accept');
       if (ctx.accepts('application/json', NDJSON) === NDJSON) {
-        await holdPermit(permits, http, ctx.res);
+        await holdPermit(permits, { http, caller }, ctx.res);
         const body = await readBody(linesOf(keys.events({ from: 0 })), { http, response: ctx.res });
         return { status: 200, body, type: NDJSON };
       }

@@ -43,11 +43,11 @@ export function exportRoute(http: HttpContext): Route {
       alsoAs: { [NDJSON]: { description: 'With `format=ndjson`', each: 'history-record.json' } },
       headers: ['Content-Disposition'],
     },
-    async handle(ctx) {
+    async handle(ctx, caller) {
       const parameters = query.read(ctx);
       const { format } = parameters;
       const records = recordsOf(http, parameters);
-      await holdPermit(permits, http, ctx.res);
+      await holdPermit(permits, { http, caller }, ctx.res);
       const texts = format === 'csv' ? tableOf(records) : linesOf(records);
       const body = await readBody(texts, { http, response: ctx.res });
       const type = format === 'csv' ? `${CSV}; charset=utf-8` : NDJSON;

@@ -26,7 +26,7 @@ export function listApprovalsTool(http: HttpContext): Tool {
     isReading: true,
     async call(_, { caller }) {
       const wanted = { isMine: false, blueprintId: null, since: null, limit: MAX_PAUSES };
-      const pauses = await withPermit(permits, http, () => http.inbox.list(wanted, caller));
+      const pauses = await withPermit(permits, { http, caller }, () => http.inbox.list(wanted, caller));
       const approvals = pauses.map((pause) => shownPause(http, pause));
       const head =
         approvals.length === 0

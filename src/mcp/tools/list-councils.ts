@@ -27,8 +27,8 @@ export function listCouncilsTool(http: HttpContext): Tool {
       properties: { councils: { type: 'array', items: COUNCIL } },
     },
     isReading: true,
-    async call() {
-      const { councils, hasMore } = await withPermit(permits, http, () => newest(http));
+    async call(_, { caller }) {
+      const { councils, hasMore } = await withPermit(permits, { http, caller }, () => newest(http));
       const lines = councils.map(lineOf);
       const head =
         councils.length === 0
