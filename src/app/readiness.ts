@@ -1,19 +1,15 @@
 /** Whether a context can take work. */
 import type { Cluster } from '../cluster/cluster.js';
 import type { EventLog, Position } from '../eventlog/port.js';
+import { MAX_WAIT_MS } from '../projections/read-up-to-date.js';
 import type { History } from '../projections/run-history.js';
 import type { Projector } from '../projections/projector.js';
 import type { System } from '../system/system.js';
 import type { Documents } from './documents.js';
 
 /**
- * How long the read models may be behind the log before the service is not ready, in milliseconds. A shorter time lets
- * a load balancer remove an instance that is only busy. A longer time lets clients get more 503 answers to lists.
- */
-const MAX_LAG_MS = 10_000;
-/**
  * Most heads kept to measure the lag, and the shortest time between two of them. Together they cover more than
- * `MAX_LAG_MS`.
+ * `MAX_WAIT_MS`.
  */
 const MAX_HEADS = 12;
 const HEAD_EVERY_MS = 1_000;
@@ -37,7 +33,8 @@ export class Readiness {
   }
 
   /**
-   * Whether the log answers, and the read models have caught up since the start, are not far behind and can be written.
+   * Whether the log answers, and the read models have caught up since the start, are not so far behind that lists get 503,
+   * and can be written.
    *
    * @throws {LogUnavailable | LogClosed | LogFull | LogCorrupt} when the log does not answer, accepts nothing or is corrupt
    */
@@ -45,7 +42,7 @@ export class Readiness {
     const { log, projector, documents, history, cluster } = this.#deps;
     await log.ping();
     const isReady = projector.isCaughtUp && documents.hasCaughtUp && history.isWritable && cluster?.isFenced !== true;
-    return (await this.lagMs()) <= MAX_LAG_MS && isReady;
+    return (await this.lagMs()) <= MAX_WAIT_MS && isReady;
   }
 
   /**

@@ -7,8 +7,8 @@ import type { EventLog } from '../eventlog/port.js';
 import { ViewsBehind, ViewsLost } from './errors.js';
 import type { Projector } from './projector.js';
 
-/** Longest wait for the views to be folded, in milliseconds. */
-const MAX_WAIT_MS = 5_000;
+/** Longest wait for the views to be folded, in milliseconds. A service whose views are further behind is not ready. */
+export const MAX_WAIT_MS = 5_000;
 
 export interface ReadUntilDeps {
   readonly log: Pick<EventLog, 'head'>;
