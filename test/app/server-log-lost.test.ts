@@ -1,7 +1,6 @@
 import { cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { EventStoreDBClient, jsonEvent } from '@eventstore/db-client';
 import { expect } from 'chai';
 import { LogNameless, StreamLost } from '../../src/eventlog/errors.js';
 import { LogUnreadable } from '../../src/eventlog/port.js';
@@ -22,7 +21,6 @@ import { tempDir } from '../support/temp-dir.js';
 import { untilTrue } from '../support/until-true.js';
 
 const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url));
-const NO_CREDENTIALS = { username: 'nobody', password: 'none' };
 
 describe('The log on a server', () => {
   let dir: TempDir;
@@ -90,8 +88,6 @@ describe('The log on a server', () => {
     expect(code, stderr).to.equal(0);
     return stdout;
   };
-  /** A vendor's client for what operators do. */
-  const operator = (): EventStoreDBClient => EventStoreDBClient.connectionString(server.url);
 
   it('does not open when it comes back empty after it had keys, until the loss is accepted', async () => {
     await served(({ url }) => addFirstKey(url));
@@ -138,8 +134,7 @@ describe('The log on a server', () => {
   });
 
   it('is not named again when it holds events and its name is missing', async () => {
-    const event = jsonEvent({ type: 'RunRequested', data: {} });
-    await operator().appendToStream('ownrun-1', event, { credentials: NO_CREDENTIALS });
+    await server.append('ownrun-1', { type: 'RunRequested', data: {} });
     expect(await rejectionOf(start())).to.be.instanceOf(LogNameless);
   });
 
@@ -157,7 +152,7 @@ describe('The log on a server', () => {
     const { url } = await start();
     expect((await restWith(url, key).get('/api/runs')).status).to.equal(200);
     await service?.stop();
-    await operator().setStreamMetadata('ownkeys-all', { truncateBefore: 1 }, { credentials: NO_CREDENTIALS });
+    await server.append('$$ownkeys-all', { type: '$metadata', data: { $tb: 1 } });
     expect(await rejectionOf(start('own', 'new'))).to.be.instanceOf(StreamLost);
   });
 

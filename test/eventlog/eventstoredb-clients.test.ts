@@ -1,24 +1,17 @@
 import { once } from 'node:events';
-import type { AppendToStreamOptions, EventData } from '@eventstore/db-client';
-import { NO_STREAM } from '@eventstore/db-client';
 import { expect } from 'chai';
 import { Clients } from '../../src/eventlog/eventstoredb/clients.js';
 import { addressIn } from '../../src/eventlog/eventstoredb/connection-string.js';
+import { streamNames } from '../../src/eventlog/eventstoredb/names.js';
+import { streamRequest, subscribeRequest } from '../../src/eventlog/eventstoredb/read-messages.js';
+import type { Position } from '../../src/eventlog/port.js';
 import { nodeSystem } from '../../src/system/system.js';
-import type { AppendFate } from '../support/event-store-calls.js';
 import { rejectionOf } from '../support/rejection.js';
 import { untilTrue } from '../support/until-true.js';
-import { newEvent } from './contract-bench.js';
 import { eventStoreBench, SHORT_MS } from './eventstoredb-bench.js';
 
-function events(): EventData[] {
-  const { id, type, metadata } = newEvent();
-  return [{ id, type, metadata, contentType: 'application/json', data: {} }];
-}
-
-function howOf({ credentials }: Clients): AppendToStreamOptions {
-  return { expectedRevision: NO_STREAM, credentials };
-}
+const READ = streamRequest({ serverStream: 'run-1', direction: 'forwards', from: null, max: 1 });
+const SUBSCRIBE = subscribeRequest('0'.repeat(32) as Position, streamNames(''), {});
 
 describe('EventStoreDB log: the client', () => {
   const bench = eventStoreBench();
@@ -38,17 +31,8 @@ describe('EventStoreDB log: the client', () => {
     const at = `127.0.0.1:${server.port}`;
     const clients = new Clients(addressIn(`esdb://${at},${at}?tls=false&discoveryInterval=100`));
     const { client } = clients.borrow();
-    let fail = (): void => undefined;
-    const failed = new Promise<AppendFate>((resolve) => (fail = () => resolve('not ready')));
-    let isUnderWay = false;
-    server.behave({
-      append() {
-        isUnderWay = true;
-        return failed;
-      },
-    });
-    const late = rejectionOf(client.appendToStream('run-1', events(), howOf(clients)));
-    await untilTrue(() => isUnderWay);
+    const subscription = (await client.openRead(SUBSCRIBE)).resume();
+    await untilTrue(() => server.subscriptions() === 1);
     let isSearched = false;
     server.behave({
       read: () => 'not ready',
@@ -57,26 +41,26 @@ describe('EventStoreDB log: the client', () => {
         return false;
       },
     });
-    // The client closes the channel, while the append continues on it.
-    await once(client.readStream('run-1'), 'close').catch(() => undefined);
-    const search = rejectionOf(client.appendToStream('run-2', events(), howOf(clients)));
+    // The client closes the channel, while the subscription continues on it.
+    await rejectionOf(once((await client.openRead(READ)).resume(), 'end'));
+    const search = rejectionOf(client.openRead(READ));
     await untilTrue(() => isSearched);
-    fail();
-    expect(await late).to.be.instanceOf(Error);
+    const failed = rejectionOf(once(subscription, 'end'));
+    server.endSubscriptions('unavailable');
+    expect(await failed).to.be.instanceOf(Error);
     expect(await search).to.be.instanceOf(Error);
     await clients.close(nodeSystem(), SHORT_MS);
   });
 
-  it('rejects an append that begins while its channel closes', async () => {
+  it('rejects a call that begins while its channel closes', async () => {
     const server = await bench.server();
     const clients = new Clients(addressIn(server.url));
     const { client } = clients.borrow();
     server.behave({ read: () => 'not ready' });
     // The client closes the channel a moment after the read has failed.
+    const read = (await client.openRead(READ)).resume();
     const outcome = new Promise((resolve) => {
-      client
-        .readStream('run-1')
-        .on('error', () => resolve(rejectionOf(client.appendToStream('run-1', events(), howOf(clients)))));
+      read.on('error', () => resolve(rejectionOf(client.openAppends())));
     });
     expect(await outcome).to.be.instanceOf(Error);
     await clients.close(nodeSystem(), SHORT_MS);

@@ -1,15 +1,18 @@
 import { expect } from 'chai';
+import type { ReadResp } from '@eventstore/db-client/generated/streams_pb.js';
 import { LogUnavailable, SubscriptionDropped } from '../../src/eventlog/errors.js';
 import { eventIn, positionOf, streamNames } from '../../src/eventlog/eventstoredb/names.js';
 import type { EventLog, NewEvent, RecordedEvent } from '../../src/eventlog/port.js';
+import { present } from '../../src/system/element.js';
 import type { ReadFate } from '../support/event-store-calls.js';
+import { eventAnswer } from '../support/event-store-messages.js';
 import { rejectionOf } from '../support/rejection.js';
 import { untilTrue } from '../support/until-true.js';
 import { all, eventsIn, idsOf, newEvent, numbered, until } from './contract-bench.js';
 import { eventStoreBench, heldDeadline, MOST_MS, SHORT_MS, surely } from './eventstoredb-bench.js';
 import { following } from './open-subscription.js';
 
-const SEVENTH = { commit: 7n, prepare: 7n };
+const SEVENTH = positionOf({ commit: 7n, prepare: 7n });
 const NEVER = new AbortController().signal;
 
 /** More events than the sockets buffer, so that the reader is still in the middle. */
@@ -20,6 +23,11 @@ function large(count: number): readonly NewEvent[] {
 async function appendAll(log: EventLog, stream: string, events: readonly NewEvent[]): Promise<void> {
   for (let from = 0; from < events.length; from += 100)
     await log.append(stream, events.slice(from, from + 100), from === 0 ? 'none' : from - 1);
+}
+
+/** An event as the seventh of the server. */
+function recordOf(event: RecordedEvent): ReadResp.ReadEvent.RecordedEvent {
+  return present(eventAnswer(event.stream, event, 7).getEvent()?.getEvent(), 'event of an answer');
 }
 
 /** A script that sets the fates of the first reads and answers all later ones. */
@@ -130,24 +138,20 @@ describe('EventStoreDB log: reads', () => {
 
   it('skip the tombstone of a deleted stream', () => {
     const { id, type, metadata } = newEvent();
-    const event = { streamId: 'run-1', id, type, metadata, data: { n: 1 }, revision: 0n, position: SEVENTH };
-    const read = (changed: object) =>
-      eventIn({ event: { ...event, isJson: true, created: new Date(0), ...changed } }, streamNames(''));
-    const shown = { stream: 'run-1', id, type, metadata, data: '{"n":1}', revision: 0, position: positionOf(SEVENTH) };
-    expect(read({})).to.deep.equal(shown);
-    expect(read({ revision: 9223372036854775807n })?.stream).to.equal(null);
-    expect(read({ type: '$>' })?.stream).to.equal(null);
-    expect(eventIn({}, streamNames(''))).to.equal(null);
+    const event = { id, type, metadata, data: '{"n": 1}', stream: 'run-1', revision: 0, position: SEVENTH };
+    const read = (changed: Partial<RecordedEvent>) => eventIn(recordOf({ ...event, ...changed }), streamNames(''));
+    expect(read({})).to.deep.equal(event);
+    expect(read({ revision: 2 ** 63 }).stream).to.equal(null);
+    expect(read({ type: '$>' }).stream).to.equal(null);
   });
 
   it('return data that is not JSON as text, and such metadata as empty', () => {
-    const bytes = new Uint8Array(Buffer.from('text'));
-    const event = { streamId: 'run-1', id: newEvent().id, type: 'A', revision: 0n, position: SEVENTH, data: bytes };
-    const read = eventIn(
-      { event: { ...event, metadata: bytes, isJson: false, created: new Date(0) } },
-      streamNames(''),
-    );
-    expect(read).to.include({ data: 'text' }).and.to.deep.include({ metadata: {} });
+    const event = { ...newEvent(), data: 'text', stream: 'run-1', revision: 0, position: SEVENTH };
+    const record = recordOf(event);
+    record.setCustomMetadata(Buffer.from('text'));
+    expect(eventIn(record, streamNames('')))
+      .to.include({ data: 'text' })
+      .and.to.deep.include({ metadata: {} });
   });
 
   it('that end early do not delay the close of the log', async () => {

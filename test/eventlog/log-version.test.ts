@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { createHash } from 'node:crypto';
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { EventStoreDBClient, jsonEvent } from '@eventstore/db-client';
+import { EventStoreDBClient } from '@eventstore/db-client';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { openEmbeddedLog } from '../../src/eventlog/embedded/log.js';
 import { openEventStoreLog } from '../../src/eventlog/eventstoredb/log.js';
@@ -100,7 +100,7 @@ describe('A log that needs a newer version of the service', () => {
     expect(await again.identity()).to.equal(identity);
     await again.close();
     expect(await versions(), 'an open without need writes nothing').to.deep.equal([LOG_VERSION]);
-    await client.appendToStream('log-identity', jsonEvent({ type: 'LogVersionRaised', data: { version: 99 } }));
+    await server.append('log-identity', { type: 'LogVersionRaised', data: { version: 99 } });
     const newer = open();
     expect(String(await rejectionOf(newer.identity()))).to.match(REFUSAL);
     await newer.close();

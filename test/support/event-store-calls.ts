@@ -1,12 +1,14 @@
 /** The calls of EventStoreDB's streams service, answered like a server 23.10, except where a script says otherwise. */
-import type { AppendReq, AppendResp, ReadReq, ReadResp } from '@eventstore/db-client/generated/streams_pb.js';
+import type { BatchAppendReq, BatchAppendResp, ReadReq, ReadResp } from '@eventstore/db-client/generated/streams_pb.js';
 import streamsPb from '@eventstore/db-client/generated/streams_pb.js';
-import type { Metadata, sendUnaryData, ServerReadableStream, ServerWritableStream, ServiceError } from '@grpc/grpc-js';
+import type { Metadata, ServerDuplexStream, ServerWritableStream, ServiceError } from '@grpc/grpc-js';
 import { status } from '@grpc/grpc-js';
 import { RevisionConflict } from '../../src/eventlog/errors.js';
 import type { AskedAppend } from './event-store-messages.js';
 import {
   accessDenied,
+  appendDenied,
+  appendNotReady,
   askedIn,
   caughtUpAnswer,
   checkpointAnswer,
@@ -16,6 +18,7 @@ import {
   notFoundAnswer,
   notLeader,
   notReady,
+  readDeleted,
   refused,
   serviceError,
   streamDeleted,
@@ -29,18 +32,21 @@ export type AppendFate =
   | 'answered'
   | 'written, then silence'
   | 'written, then reset'
+  | 'written, then the call ends'
   | 'silence'
   | 'reset'
+  | 'the call ends'
+  | 'the call fails'
   | 'not ready'
   | 'timed out'
   | 'access denied'
   | 'stream deleted';
 
-/** The errors of appends that were not written. */
-const REFUSALS: Readonly<Partial<Record<AppendFate, (stream: string) => ServiceError>>> = {
-  'not ready': notReady,
+/** The answers to appends that were not written. */
+const REFUSALS: Readonly<Partial<Record<AppendFate, () => BatchAppendResp>>> = {
+  'not ready': appendNotReady,
   'timed out': timedOut,
-  'access denied': accessDenied,
+  'access denied': appendDenied,
   'stream deleted': streamDeleted,
 };
 
@@ -70,8 +76,10 @@ export interface Script {
   gossip?: () => boolean;
 }
 
+type AppendStream = ServerDuplexStream<BatchAppendReq, BatchAppendResp>;
+
 export interface Calls {
-  append(call: ServerReadableStream<AppendReq, AppendResp>, answer: sendUnaryData<AppendResp>): void;
+  batchAppend(call: AppendStream): void;
   read(call: ServerWritableStream<ReadReq, ReadResp>): void;
   /** Ends every open subscription, with an error or silently. */
   endSubscriptions(how: 'too slow' | 'unavailable' | 'silently'): void;
@@ -90,39 +98,45 @@ export function serverCalls({ storage, script, reset }: CallsParts): Calls {
   /** Pending appends. A second copy gets no answer, like on a real server. */
   const underWay = new Set<string>();
 
-  function append(call: ServerReadableStream<AppendReq, AppendResp>, answer: sendUnaryData<AppendResp>): void {
-    const messages: AppendReq[] = [];
+  function batchAppend(call: AppendStream): void {
     call.on('error', () => undefined);
-    call.on('data', (message: AppendReq) => messages.push(message));
-    const answerCall = (): void => {
-      if (call.cancelled) return;
+    call.on('end', () => call.end());
+    call.on('data', (request: BatchAppendReq) => {
+      // A real server also reports only after the first append that another node leads.
       const elsewhere = leaderElsewhere(call);
-      if (elsewhere === null) void write(askedIn(messages), answer);
-      else answer(elsewhere);
-    };
-    // A call that was cut off also ends, perhaps between its messages, and reports a turn later that it is cancelled.
-    call.on('end', () => setImmediate(answerCall));
+      if (elsewhere === null) void write(request, call);
+      else call.emit('error', elsewhere);
+    });
   }
 
-  async function write(asked: AskedAppend, answer: sendUnaryData<AppendResp>): Promise<void> {
+  async function write(request: BatchAppendReq, call: AppendStream): Promise<void> {
+    const asked = askedIn(request);
     const key = `${asked.stream} ${asked.events.map(({ id }) => id).join(' ')}`;
     if (underWay.has(key)) return;
     underWay.add(key);
+    const answer = (result: BatchAppendResp): void => {
+      if (!call.cancelled) call.write(result.setCorrelationId(request.getCorrelationId()));
+    };
     try {
       const fate = (await script().append?.(asked)) ?? 'answered';
       const refusal = REFUSALS[fate];
-      if (refusal !== undefined) return answer(refusal(asked.stream));
-      if (fate === 'silence') return;
-      if (fate === 'reset') return reset();
-      const result = written(await storage.append(asked));
-      if (fate === 'answered') answer(null, result);
-      else if (fate === 'written, then reset') reset();
+      if (refusal !== undefined) return answer(refusal());
+      const isWritten = fate === 'answered' || fate.startsWith('written');
+      const result = isWritten ? written(await storage.append(asked)) : null;
+      if (fate === 'answered' && result !== null) answer(result);
+      else cutOff(call, fate);
     } catch (error) {
-      if (error instanceof RevisionConflict) answer(null, conflicting(error.data));
-      else answer(refused(error));
+      answer(error instanceof RevisionConflict ? conflicting(error.data) : refused(error));
     } finally {
       underWay.delete(key);
     }
+  }
+
+  /** How a call ends without an answer. */
+  function cutOff(call: AppendStream, fate: AppendFate): void {
+    if (fate.endsWith('reset')) reset();
+    else if (fate.endsWith('the call ends')) call.end();
+    else if (fate === 'the call fails') call.emit('error', notReady());
   }
 
   function read(call: ServerWritableStream<ReadReq, ReadResp>): void {
@@ -130,7 +144,7 @@ export function serverCalls({ storage, script, reset }: CallsParts): Calls {
     const kind = kindOf(call.request);
     const fate = script().read?.(kind, kind === 'stream' ? 0 : placeIn(call.request)) ?? 'answered';
     const isDeleted = kind === 'stream' && script().isDeleted?.(streamIn(call.request)) === true;
-    const error = leaderElsewhere(call) ?? (isDeleted ? streamDeleted(streamIn(call.request)) : errorOf(fate));
+    const error = leaderElsewhere(call) ?? (isDeleted ? readDeleted(streamIn(call.request)) : errorOf(fate));
     if (error !== null) call.emit('error', error);
     else if (fate === 'reset') reset();
     else if (fate === 'not yet') void send(call, nothingYet(call.request));
@@ -223,7 +237,7 @@ export function serverCalls({ storage, script, reset }: CallsParts): Calls {
   }
 
   return {
-    append,
+    batchAppend,
     read,
     endSubscriptions(how) {
       for (const call of [...subscriptions]) {

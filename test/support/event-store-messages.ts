@@ -1,8 +1,10 @@
 /** Messages of EventStoreDB's streams service, as a server 23.10 sends them. */
 import gossipPb from '@eventstore/db-client/generated/gossip_pb.js';
+import statusPb from '@eventstore/db-client/generated/status_pb.js';
 import sharedPb from '@eventstore/db-client/generated/shared_pb.js';
 import streamsPb from '@eventstore/db-client/generated/streams_pb.js';
 import type { ServiceError } from '@grpc/grpc-js';
+import anyPb from 'google-protobuf/google/protobuf/any_pb.js';
 import { Metadata, status } from '@grpc/grpc-js';
 import type { RevisionConflict } from '../../src/eventlog/errors.js';
 import { AppendInvalid, AppendTooLarge } from '../../src/eventlog/errors.js';
@@ -24,61 +26,92 @@ export interface Placed {
   readonly ordinal: number;
 }
 
-/** The append in a call's messages: first the options, then each event. */
-export function askedIn([head, ...messages]: readonly streamsPb.AppendReq[]): AskedAppend {
-  const options = head?.getOptions() ?? new streamsPb.AppendReq.Options();
+/** The append in a request. */
+export function askedIn(request: streamsPb.BatchAppendReq): AskedAppend {
+  const options = request.getOptions() ?? new streamsPb.BatchAppendReq.Options();
   return {
     stream: Buffer.from(options.getStreamIdentifier()?.getStreamName_asU8() ?? []).toString(),
-    expected: options.hasNoStream() ? 'none' : options.hasAny() ? 'any' : Number(options.getRevision()),
-    events: messages.map((each) => {
-      const message = each.getProposedMessage() ?? new streamsPb.AppendReq.ProposedMessage();
-      return {
-        id: message.getId()?.getString() ?? '',
-        type: message.getMetadataMap().get('type') ?? '',
-        data: Buffer.from(message.getData_asU8()).toString(),
-        metadata: JSON.parse(Buffer.from(message.getCustomMetadata_asU8()).toString() || '{}') as Record<
-          string,
-          string
-        >,
-      };
-    }),
+    expected: options.hasNoStream() ? 'none' : options.hasAny() ? 'any' : Number(options.getStreamPosition()),
+    events: request.getProposedMessagesList().map((message) => ({
+      id: message.getId()?.getString() ?? '',
+      type: message.getMetadataMap().get('type') ?? '',
+      data: Buffer.from(message.getData_asU8()).toString(),
+      metadata: JSON.parse(Buffer.from(message.getCustomMetadata_asU8()).toString() || '{}') as Record<string, string>,
+    })),
   };
 }
 
 /** The answer to a written append. */
-export function written({ revision, ordinal }: Placed): streamsPb.AppendResp {
-  const position = new streamsPb.AppendResp.Position();
+export function written({ revision, ordinal }: Placed): streamsPb.BatchAppendResp {
+  const position = new sharedPb.AllStreamPosition();
   position.setCommitPosition(String(ordinal));
   position.setPreparePosition(String(ordinal));
-  const success = new streamsPb.AppendResp.Success();
+  const success = new streamsPb.BatchAppendResp.Success();
   success.setCurrentRevision(String(revision));
   success.setPosition(position);
-  const answer = new streamsPb.AppendResp();
+  const answer = new streamsPb.BatchAppendResp();
   answer.setSuccess(success);
   return answer;
 }
 
 /** The answer to an append at the wrong revision. */
-export function conflicting({ expected, actual }: RevisionConflict['data']): streamsPb.AppendResp {
-  const conflict = new streamsPb.AppendResp.WrongExpectedVersion();
+export function conflicting({ expected, actual }: RevisionConflict['data']): streamsPb.BatchAppendResp {
+  const conflict = new sharedPb.WrongExpectedVersion();
   if (actual === 'none') conflict.setCurrentNoStream(new sharedPb.Empty());
-  else conflict.setCurrentRevision(String(actual));
+  else conflict.setCurrentStreamRevision(String(actual));
   if (expected === 'none') conflict.setExpectedNoStream(new sharedPb.Empty());
-  else conflict.setExpectedRevision(String(expected));
-  const answer = new streamsPb.AppendResp();
-  answer.setWrongExpectedVersion(conflict);
-  return answer;
+  else conflict.setExpectedStreamPosition(String(expected));
+  return refusal('WrongExpectedVersion', conflict.serializeBinary());
 }
 
 /** The answer to a refused append. */
-export function refused(error: unknown): ServiceError {
-  if (error instanceof AppendTooLarge)
-    return serviceError(status.INVALID_ARGUMENT, 'Maximum Append Size Exceeded.', {
-      exception: 'maximum-append-size-exceeded',
-      'maximum-append-size': String(MAX_APPEND_BYTES),
-    });
-  if (error instanceof AppendInvalid) return serviceError(status.INVALID_ARGUMENT, error.data.reason);
-  return serviceError(status.UNKNOWN, String(error));
+export function refused(error: unknown): streamsPb.BatchAppendResp {
+  if (error instanceof AppendTooLarge) {
+    const exceeded = new sharedPb.MaximumAppendSizeExceeded();
+    exceeded.setMaxappendsize(MAX_APPEND_BYTES);
+    return refusal('MaximumAppendSizeExceeded', exceeded.serializeBinary());
+  }
+  if (error instanceof AppendInvalid) {
+    const request = new sharedPb.BadRequest();
+    request.setMessage(error.data.reason);
+    return refusal('BadRequest', request.serializeBinary());
+  }
+  return refusal('Unknown');
+}
+
+export function appendDenied(): streamsPb.BatchAppendResp {
+  return refusal('AccessDenied');
+}
+
+export function streamDeleted(): streamsPb.BatchAppendResp {
+  return refusal('StreamDeleted');
+}
+
+export function timedOut(): streamsPb.BatchAppendResp {
+  return refusal('Timeout');
+}
+
+/** A server that is not ready answers without details. */
+export function appendNotReady(): streamsPb.BatchAppendResp {
+  const answer = refusal('');
+  answer
+    .getError()
+    ?.setMessage('Server Is Not Ready')
+    .getDetails()
+    ?.setTypeUrl('type.googleapis.com/google.protobuf.Empty');
+  return answer;
+}
+
+/** An answer with an error, whose details are a message of this name. */
+function refusal(name: string, details: Uint8Array = new Uint8Array()): streamsPb.BatchAppendResp {
+  const error = new statusPb.Status();
+  error.setMessage(name);
+  const any = new anyPb.Any();
+  any.pack(details, `event_store.client.${name}`);
+  error.setDetails(any);
+  const answer = new streamsPb.BatchAppendResp();
+  answer.setError(error);
+  return answer;
 }
 
 export function notReady(): ServiceError {
@@ -89,13 +122,10 @@ export function accessDenied(): ServiceError {
   return serviceError(status.PERMISSION_DENIED, 'Access Denied', { exception: 'access-denied' });
 }
 
-export function streamDeleted(stream: string): ServiceError {
+/** The end of a read of a stream that was deleted for good. */
+export function readDeleted(stream: string): ServiceError {
   const trailer = { exception: 'stream-deleted', 'stream-name': stream };
   return serviceError(status.FAILED_PRECONDITION, `Event stream '${stream}' is deleted.`, trailer);
-}
-
-export function timedOut(): ServiceError {
-  return serviceError(status.ABORTED, 'Operation timed out: Commit phase timeout');
 }
 
 /** An event read. */

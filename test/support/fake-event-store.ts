@@ -2,6 +2,7 @@
  * A server with EventStoreDB's protocol over real gRPC. A script sets its faults. It stores events in an embedded log,
  * so that acknowledged events survive a kill.
  */
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { createServer } from 'node:net';
@@ -25,6 +26,8 @@ export interface FakeEventStore extends Pick<Calls, 'endSubscriptions' | 'subscr
   connections(): number;
   /** Number of connections so far. */
   connectionsEver(): number;
+  /** Appends an event at any revision, as another program does. */
+  append(stream: string, event: { readonly type: string; readonly data: object }): Promise<void>;
   /** Resets every connection. */
   reset(): void;
   /** Resets every connection and accepts no new one, as a killed process does. */
@@ -46,7 +49,7 @@ export async function fakeEventStore(file: string, atPort = 0): Promise<FakeEven
   // As in 23.10: further calls on a socket wait without an answer.
   const limits = { 'grpc.max_receive_message_length': 4 * 1024 * 1024, 'grpc.max_concurrent_streams': 100 };
   const server = new Server(limits);
-  server.addService(StreamsService, { read: calls.read, append: calls.append });
+  server.addService(StreamsService, { read: calls.read, batchAppend: calls.batchAppend });
   server.addService(GossipService, {
     read(_call: unknown, answer: sendUnaryData<ClusterInfo>) {
       if (script.gossip?.() === false) return answer(serviceError(status.UNAVAILABLE, 'Server Is Not Ready'));
@@ -86,6 +89,10 @@ export async function fakeEventStore(file: string, atPort = 0): Promise<FakeEven
     behave: (next) => (script = next),
     connections: () => sockets.size,
     connectionsEver: () => ever,
+    async append(stream, { type, data }) {
+      const event = { id: randomUUID(), type, data: JSON.stringify(data), metadata: {} };
+      await storage.append({ stream, events: [event], expected: 'any' });
+    },
     reset,
     kill,
     async restart() {

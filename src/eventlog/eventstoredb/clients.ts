@@ -1,6 +1,8 @@
 /** The vendor's clients of one server or cluster: one, or more while many calls are open. */
 import type { DNSClusterOptions, GossipClusterOptions, SingleNodeOptions } from '@eventstore/db-client';
-import { AccessDeniedError, EventStoreDBClient } from '@eventstore/db-client';
+import { EventStoreDBClient } from '@eventstore/db-client';
+import { StreamsClient } from '@eventstore/db-client/generated/streams_grpc_pb.js';
+import type { ReadReq } from '@eventstore/db-client/generated/streams_pb.js';
 import type { System } from '../../system/system.js';
 import { reasonOf } from '../../system/untrusted.js';
 import { settledWithin } from '../../system/async/deadline.js';
@@ -10,25 +12,35 @@ import type { Address } from './connection-string.js';
  * Open calls per client, and so per socket. The server serves 100 calls of a socket at a time; the deadlines of more
  * calls pass while they wait.
  */
-export const MAX_CALLS = 90;
+const MAX_CALLS = 90;
 
-/** Index of SHUTDOWN among the states of a gRPC channel. */
-const SHUTDOWN = 4;
+/** A call that takes appends and answers them. */
+export type AppendStream = ReturnType<StreamsClient['batchAppend']>;
+/** A call whose answers are the result of a read or a subscription. */
+export type ReadStream = ReturnType<StreamsClient['read']>;
 
-/** The vendor's client with three faults corrected, through members that it has for subclasses. */
+/**
+ * The vendor's client, of which this adapter uses the search for the leader, the channel, the authentication and the
+ * generated messages, through members that it has for subclasses. Each call goes to the leader and has no deadline.
+ */
 class Client extends EventStoreDBClient {
   constructor({ connection, channel, credentials }: ClientSettings) {
-    super(connection, channel, credentials);
-    const { handleError, execute } = this;
+    super(connection, channel, credentials ?? undefined);
+    const { handleError } = this;
     // The client does not await its own error handler, which rejects when the next discovery fails.
     this.handleError = (client, error) => handleError(client, error).catch(() => undefined);
-    // An append on a channel that was closed meanwhile would never settle, and would reject where nothing catches.
-    this.execute = (constructor, name, action) =>
-      execute(constructor, name, (client) => {
-        const state: number = client.getChannel().getConnectivityState(false);
-        if (state === SHUTDOWN) throw new Error('The channel was closed');
-        return action(client);
-      });
+  }
+
+  openAppends(): Promise<AppendStream> {
+    return this.GRPCStreamCreator(StreamsClient, 'append', (client) => client.batchAppend(...this.#arguments()))();
+  }
+
+  openRead(request: ReadReq): Promise<ReadStream> {
+    return this.GRPCStreamCreator(StreamsClient, 'read', (client) => client.read(request, ...this.#arguments()))();
+  }
+
+  #arguments(): ReturnType<typeof this.callArguments> {
+    return this.callArguments({ requiresLeader: true }, { deadline: Infinity });
   }
 
   /** Ends every call and closes the socket, which `dispose` leaves open. */
@@ -60,26 +72,11 @@ export class Clients {
     this.#address = address;
   }
 
-  /** Credentials for every append; see Address. */
-  get credentials(): Address['credentials'] {
-    return this.#address.credentials;
-  }
-
   /** A client with room for one more call. The caller calls `release` once. */
   borrow(): { readonly client: Client; release(): void } {
     const member = this.#members.find(({ calls }) => calls < MAX_CALLS) ?? this.#added();
     member.calls += 1;
     return { client: member.client, release: () => void (member.calls -= 1) };
-  }
-
-  /** Makes one call on a client that has room for it. */
-  async call<T>(make: (client: Client) => Promise<T>): Promise<T> {
-    const { client, release } = this.borrow();
-    try {
-      return await make(client);
-    } finally {
-      release();
-    }
   }
 
   /** Closes a client whose server is silent: its reads and subscriptions end, and the next call opens another. */
@@ -134,25 +131,26 @@ function connectionOf({ hosts, isDiscovered, options }: Address, index: number):
 /** Eleven days: the client ignores longer times. */
 const NEVER_MS = 1_000_000_000;
 
-// The meaning of a client's error, by its class or its gRPC status code.
+// The meaning of an error of a call, by its gRPC status code.
 
-const INVALID_ARGUMENT = 3;
 const PERMISSION_DENIED = 7;
+const FAILED_PRECONDITION = 9;
 const ABORTED = 10;
 const UNAUTHENTICATED = 16;
 
 export function isDenied(error: unknown): boolean {
   const code = codeOf(error);
-  return error instanceof AccessDeniedError || code === PERMISSION_DENIED || code === UNAUTHENTICATED;
-}
-
-export function isInvalid(error: unknown): boolean {
-  return codeOf(error) === INVALID_ARGUMENT;
+  return code === PERMISSION_DENIED || code === UNAUTHENTICATED;
 }
 
 /** Whether the server has ended a subscription whose consumer is too slow. */
 export function isTooSlow(error: unknown): boolean {
   return codeOf(error) === ABORTED;
+}
+
+/** Whether the server has refused a read of a stream that was deleted for good. */
+export function isDeleted(error: unknown): boolean {
+  return codeOf(error) === FAILED_PRECONDITION;
 }
 
 /** The gRPC status code of an error, or null if it has none. */

@@ -9,10 +9,8 @@ export interface Address {
   /** Times in milliseconds, but for the gossip timeout, which is in seconds. */
   readonly options: Readonly<Record<keyof typeof DEFAULTS, number>> & { readonly connectionName: string };
   readonly channel: ChannelCredentialOptions;
-  /**
-   * Sent with every call over TLS. Without TLS the client does not send them; there they only select the unary append.
-   */
-  readonly credentials: Credentials;
+  /** Sent with every call over TLS; without TLS the client sends none. Null if the string names no user. */
+  readonly credentials: Credentials | null;
   /** The password in each form that a server receives. */
   readonly secrets: readonly string[];
 }
@@ -30,12 +28,6 @@ const DEFAULTS = {
 };
 
 const DEFAULT_PORT = 2113;
-
-/**
- * Credentials if the string names no user: they only select the unary append. Without TLS the client does not send
- * them.
- */
-const UNSENT: Credentials = { username: 'unused', password: 'unused' };
 
 const FORM =
   /^(?:esdb|kurrentdb)(?<discover>\+discover)?:\/\/(?:(?<user>[^:@/?]+):(?<password>[^:@/?]+)@)?(?<hosts>[^@/?]+)\/*(?:\?(?<options>.*))?$/;
@@ -72,7 +64,7 @@ export function addressIn(url: string): Address {
       connectionName: textOf('connectionName') ?? 'council-run-service',
     },
     channel,
-    credentials: credentials ?? UNSENT,
+    credentials,
     secrets: credentials === null ? [] : [credentials.password, basic(credentials)],
   };
 }

@@ -21,7 +21,7 @@ import type {
 } from '../port.js';
 import { LOG_VERSION, refusalOf } from '../log-version.js';
 import { LogUnreadable, categoryOf, checkAppend } from '../port.js';
-import type { CheckedAppend } from './appender.js';
+import type { CheckedAppend } from './append-messages.js';
 import { Appender, MAX_WAITING } from './appender.js';
 import { Clients } from './clients.js';
 import { addressIn } from './connection-string.js';
@@ -116,8 +116,7 @@ class EventStoreLog implements EventLog {
 
   async append(stream: string, events: readonly NewEvent[], expected: ExpectedRevision): Promise<Appended> {
     this.#checkOpen();
-    checkAppend(stream, events, expected);
-    const append = { stream, events, expected };
+    const append = { stream, events, metadata: checkAppend(stream, events, expected), expected };
     const kept = expected === 'none' ? this.#keepLast[categoryOf(stream)] : undefined;
     if (this.#isNamed && kept === undefined) return await this.#append(append);
     if (this.#prepared.size >= MAX_WAITING) throw new LogUnavailable();
@@ -210,7 +209,7 @@ class EventStoreLog implements EventLog {
     const event = { id: this.#newId(), type: '$metadata', data: JSON.stringify({ $maxCount: count }), metadata: {} };
     const serverStream = `$$${this.#reader.names.toServer(stream)}`;
     try {
-      await this.#appender.append({ stream, events: [event], expected: 'any' }, serverStream);
+      await this.#appender.append({ stream, events: [event], metadata: ['{}'], expected: 'any' }, serverStream);
     } catch (cause) {
       throw new LogUnavailable({ cause });
     }
@@ -267,7 +266,7 @@ class EventStoreLog implements EventLog {
   async #appendToName(type: string, data: object, expected: 'none' | 'any'): Promise<Appended> {
     const stream = this.#reader.names.identityStream;
     const event = { id: this.#newId(), type, data: JSON.stringify(data), metadata: {} };
-    return await this.#appender.append({ stream, events: [event], expected }, stream);
+    return await this.#appender.append({ stream, events: [event], metadata: ['{}'], expected }, stream);
   }
 
   async #holdsEvents(): Promise<boolean> {

@@ -1,9 +1,8 @@
 /** Converts names, positions and events between the log and the client. */
-import type { AllStreamResolvedEvent, Filter, Position as ServerPosition, ResolvedEvent } from '@eventstore/db-client';
-import { eventTypeFilter, streamNameFilter } from '@eventstore/db-client';
-import { present } from '../../system/element.js';
-import type { Position, RecordedEvent, SubscribeOptions } from '../port.js';
-import { categoryOf, flatTexts } from '../port.js';
+import type { Position as ServerPosition } from '@eventstore/db-client';
+import type { ReadResp } from '@eventstore/db-client/generated/streams_pb.js';
+import type { Position, RecordedEvent } from '../port.js';
+import { categoryOf, flatMetadata } from '../port.js';
 
 /** Holds the identity of the log; readers never see its events. */
 const IDENTITY_STREAM = 'log-identity';
@@ -41,33 +40,6 @@ export function streamNames(prefix: string): StreamNames {
   };
 }
 
-/**
- * Events that the server scans for one page of a subscription, and pages between two checkpoints: a checkpoint about
- * every thousand events, as in the embedded log.
- */
-const WINDOW = { maxSearchWindow: 500, checkpointInterval: 2 };
-
-/**
- * Filters events that are certainly not wanted; the caller checks the others. The server filters by streams or by
- * types: by types only if all streams belong to this log.
- */
-export function filterOf(
-  names: StreamNames,
-  { categories, types }: Pick<SubscribeOptions, 'categories' | 'types'>,
-  onCheckpoint: (position: Position) => void,
-): Filter {
-  const window = {
-    ...WINDOW,
-    checkpointReached: (_: unknown, position: ServerPosition) => onCheckpoint(positionOf(position)),
-  };
-  if (types !== undefined && names.serverPrefixes(null) === null)
-    return eventTypeFilter({ regex: `^(?:${types.join('|')})$`, ...window });
-  const prefixes = names.serverPrefixes(categories ?? null);
-  return prefixes === null
-    ? streamNameFilter({ regex: '^[^$]', ...window })
-    : streamNameFilter({ prefixes: [...prefixes], ...window });
-}
-
 /** An event of the server; its stream is null if it is not part of this log. */
 export type ReadEvent = Omit<RecordedEvent, 'stream'> & { readonly stream: string | null };
 
@@ -75,22 +47,26 @@ export function isOurs(read: ReadEvent): read is RecordedEvent {
   return read.stream !== null;
 }
 
-/** The event of a client's answer, or null if it has none. */
-export function eventIn({ event }: ResolvedEvent | AllStreamResolvedEvent, names: StreamNames): ReadEvent | null {
-  if (event === undefined) return null;
-  const { id, type, data, metadata } = event;
-  const revision = Number(event.revision);
+/** The event of an answer. */
+export function eventIn(record: ReadResp.ReadEvent.RecordedEvent, names: StreamNames): ReadEvent {
+  const type = record.getMetadataMap().get('type') ?? '';
+  const revision = Number(record.getStreamRevision());
   // The tombstone of a deleted stream has the greatest revision there is.
   const isForReaders = !type.startsWith('$') && Number.isSafeInteger(revision);
+  const [commit, prepare] = [BigInt(record.getCommitPosition()), BigInt(record.getPreparePosition())];
   return {
-    stream: isForReaders ? names.fromServer(event.streamId) : null,
-    id,
+    stream: isForReaders ? names.fromServer(textOf(record.getStreamIdentifier()?.getStreamName_asU8())) : null,
+    id: record.getId()?.getString() ?? '',
     type,
-    data: data instanceof Uint8Array ? Buffer.from(data).toString() : JSON.stringify(data),
-    metadata: flatTexts(metadata),
+    data: textOf(record.getData_asU8()),
+    metadata: flatMetadata(textOf(record.getCustomMetadata_asU8())),
     revision,
-    position: positionOf(present(event.position, 'position of an event')),
+    position: positionOf({ commit, prepare }),
   };
+}
+
+function textOf(bytes: Uint8Array = new Uint8Array()): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString();
 }
 
 // Positions of EventStoreDB: commit and prepare position inside, fixed-width text outside, comparable with `<`.

@@ -1,16 +1,17 @@
 /** Reads that survive a lost connection: they resume after their last event if the server comes back in time. */
-import type { ResolvedEvent, StreamingRead } from '@eventstore/db-client';
-import { BACKWARDS, END, FORWARDS, START, StreamDeletedError, StreamNotFoundError } from '@eventstore/db-client';
+import type { ReadReq } from '@eventstore/db-client/generated/streams_pb.js';
 import type { System } from '../../system/system.js';
 import { wait } from '../../system/async/deadline.js';
 import { fieldOf } from '../../system/untrusted.js';
 import { LogClosed, LogDenied, LogUnavailable, StreamLost } from '../errors.js';
 import type { Position, RecordedEvent, StreamRange } from '../port.js';
-import type { Client, Clients } from './clients.js';
-import { isDenied } from './clients.js';
+import { answersTo } from './answers.js';
+import type { Clients } from './clients.js';
+import { isDeleted, isDenied } from './clients.js';
 import { idleTimeout, ServerSilent } from './idle-timeout.js';
 import type { ReadEvent, StreamNames } from './names.js';
 import { eventIn } from './names.js';
+import { newestRequest, streamRequest } from './read-messages.js';
 
 export interface Reader {
   readonly clients: Clients;
@@ -34,11 +35,7 @@ export interface LogName {
 export const RETRY_MS = 100;
 
 const EVERYTHING = Number.MAX_SAFE_INTEGER;
-
-/** Begins a read on a client. */
-type Begin = (client: Client) => StreamingRead<ResolvedEvent>;
-
-const FROM_LEADER = { requiresLeader: true } as const;
+const WHOLE = { direction: 'forwards', from: null, max: EVERYTHING } as const;
 
 /** A stream's events. */
 export async function* streamEvents(
@@ -46,28 +43,21 @@ export async function* streamEvents(
   { serverStream, stream }: { readonly serverStream: string; readonly stream: string },
   range: StreamRange,
 ): AsyncGenerator<RecordedEvent> {
-  const direction = range.direction === 'backwards' ? BACKWARDS : FORWARDS;
+  const { direction = 'forwards' } = range;
   let from = range.from ?? null;
-  let left = range.max ?? EVERYTHING;
-  const next = (): Begin | null => {
-    if (left <= 0 || from === -1) return null;
-    const fromRevision = from !== null ? BigInt(from) : direction === FORWARDS ? START : END;
-    const maxCount = left;
-    return (client) => client.readStream(serverStream, { ...FROM_LEADER, direction, fromRevision, maxCount });
-  };
+  let max = range.max ?? EVERYTHING;
+  const next = (): ReadReq | null =>
+    max <= 0 || from === -1 ? null : streamRequest({ serverStream, direction, from, max });
   for await (const read of eventsOf(reader, next)) {
-    from = direction === FORWARDS ? read.revision + 1 : read.revision - 1;
-    left -= 1;
+    from = direction === 'forwards' ? read.revision + 1 : read.revision - 1;
+    max -= 1;
     yield { ...read, stream };
   }
 }
 
 /** The server's events of all logs, newest first. */
-export function newestFirst(reader: Reader, maxCount = EVERYTHING): AsyncGenerator<ReadEvent> {
-  return eventsOf(
-    reader,
-    () => (client) => client.readAll({ ...FROM_LEADER, direction: BACKWARDS, fromPosition: END, maxCount }),
-  );
+export function newestFirst(reader: Reader, max = EVERYTHING): AsyncGenerator<ReadEvent> {
+  return eventsOf(reader, () => newestRequest(max));
 }
 
 /** Resolves once the server has answered. @throws {LogUnavailable | LogClosed} */
@@ -80,9 +70,9 @@ export async function roundTrip(reader: Reader): Promise<void> {
  * log has needed since; the first version left none.
  */
 export async function nameIn(reader: Reader): Promise<LogName | null> {
-  const all: Begin = (client) => client.readStream(reader.names.identityStream, FROM_LEADER);
+  const all = { ...WHOLE, serverStream: reader.names.identityStream };
   let name: LogName | null = null;
-  for await (const { data, position } of eventsOf(reader, () => all)) {
+  for await (const { data, position } of eventsOf(reader, () => streamRequest(all))) {
     const found: unknown = JSON.parse(data);
     const [identity, version] = [fieldOf(found, 'identity'), fieldOf(found, 'version')];
     if (typeof identity === 'string') name ??= { identity, position, version: 1 };
@@ -97,7 +87,7 @@ export async function nameIn(reader: Reader): Promise<LogName | null> {
  * @throws {StreamLost} it was deleted or truncated
  */
 export async function assertWhole(reader: Reader, stream: string): Promise<void> {
-  const first: Begin = (client) => client.readStream(stream, { ...FROM_LEADER, maxCount: 1 });
+  const first = streamRequest({ ...WHOLE, serverStream: stream, max: 1 });
   const onDeleted = (): never => {
     throw new StreamLost({ stream });
   };
@@ -106,15 +96,14 @@ export async function assertWhole(reader: Reader, stream: string): Promise<void>
     return;
   }
   // The server keeps a deleted stream's settings, which say from which revision on the stream begins.
-  const settings: Begin = (client) =>
-    client.readStream(`$$${stream}`, { ...FROM_LEADER, direction: BACKWARDS, fromRevision: END, maxCount: 1 });
+  const settings = streamRequest({ serverStream: `$$${stream}`, direction: 'backwards', from: null, max: 1 });
   for await (const { data } of eventsOf(reader, () => settings)) {
     if (fieldOf(JSON.parse(data), '$tb') !== undefined) throw new StreamLost({ stream });
   }
 }
 
 /**
- * The events of a read. After a failure, `next` begins the rest of it, or returns null if nothing is left. A missing or
+ * The events of a read. After a failure, `next` asks for the rest of it, or returns null if nothing is left. A missing or
  * deleted stream has no events.
  *
  * @param onDeleted called if the stream was deleted for good
@@ -123,24 +112,23 @@ export async function assertWhole(reader: Reader, stream: string): Promise<void>
  */
 async function* eventsOf(
   reader: Reader,
-  next: () => Begin | null,
+  next: () => ReadReq | null,
   onDeleted: () => void = () => undefined,
 ): AsyncGenerator<ReadEvent> {
   const { clients, system, deadlineMs, closing } = reader;
   const waiting = idleTimeout(system, deadlineMs, [closing]);
   let last: unknown = null;
   try {
-    for (let begin = next(); begin !== null; begin = next()) {
+    for (let request = next(); request !== null; request = next()) {
       try {
-        for await (const event of once(reader, begin, waiting.signal)) {
+        for await (const event of once(reader, request, waiting.signal)) {
           waiting.pause();
           yield event;
           waiting.resume();
         }
         return;
       } catch (error) {
-        if (error instanceof StreamDeletedError) return onDeleted();
-        if (error instanceof StreamNotFoundError) return;
+        if (isDeleted(error)) return onDeleted();
         if (closing.aborted) throw new LogClosed();
         // Keeps an earlier error, because it says more than ServerSilent.
         if (last === null || !(error instanceof ServerSilent)) last = error;
@@ -154,29 +142,12 @@ async function* eventsOf(
   }
 }
 
-/** The events of one call, which ends on both sides with the loop, or with the signal. */
-async function* once({ clients, names }: Reader, begin: Begin, signal: AbortSignal): AsyncGenerator<ReadEvent> {
-  signal.throwIfAborted();
-  const { client, release } = clients.borrow();
-  const source = begin(client);
-  const onAbort = (): void => void source.destroy(signal.reason as Error);
-  signal.addEventListener('abort', onAbort);
-  // Without this listener, an error after the end of the loop would end the process.
-  source.on('error', () => undefined);
-  try {
-    const answers: AsyncIterable<ResolvedEvent> = source.iterator({ destroyOnReturn: false });
-    for await (const resolved of answers) {
-      const event = eventIn(resolved, names);
-      if (event !== null) yield event;
+/** The events of one call. */
+async function* once({ clients, names }: Reader, request: ReadReq, signal: AbortSignal): AsyncGenerator<ReadEvent> {
+  for await (const batch of answersTo(request, clients, signal)) {
+    for (const answer of batch) {
+      const record = answer.getEvent()?.getEvent();
+      if (record !== undefined) yield eventIn(record, names);
     }
-  } catch (error) {
-    if (error instanceof ServerSilent) clients.replace(client);
-    throw error;
-  } finally {
-    signal.removeEventListener('abort', onAbort);
-    source.cancel().catch(() => undefined);
-    // The client keeps a call until its answers are read, also those that arrived before the call was cancelled.
-    source.resume();
-    release();
   }
 }

@@ -1,15 +1,16 @@
 /** Reads all events of this log, up to the newest or without end: both are subscriptions of the server. */
+import type { ReadResp } from '@eventstore/db-client/generated/streams_pb.js';
 import { LogClosed, LogDenied, LogUnavailable, SubscriptionDropped } from '../errors.js';
 import { wait } from '../../system/async/deadline.js';
 import type { AllRange, Followed, Position, RecordedEvent, SubscribeOptions } from '../port.js';
 import { isOfTypes, reachedPosition } from '../port.js';
+import { answersTo } from './answers.js';
 import { isDenied, isTooSlow } from './clients.js';
-import type { Delivered } from './collected.js';
-import { Collected } from './collected.js';
 import type { IdleTimeout } from './idle-timeout.js';
 import { idleTimeout, ServerSilent } from './idle-timeout.js';
-import type { ReadEvent } from './names.js';
-import { eventIn, filterOf, isOurs, serverPositionOf } from './names.js';
+import type { ReadEvent, StreamNames } from './names.js';
+import { eventIn, isOurs, positionOf } from './names.js';
+import { subscribeRequest } from './read-messages.js';
 import type { Reader } from './reads.js';
 import { RETRY_MS } from './reads.js';
 
@@ -132,25 +133,27 @@ async function* resubscribed(
   progress: Progress,
   options: SubscribeOptions,
 ): AsyncGenerator<readonly Delivered[]> {
+  const { clients, names } = reader;
   const renewed = (): IdleTimeout => idleTimeout(reader.system, reader.deadlineMs, [options.signal, reader.closing]);
   let waiting = renewed();
   try {
     for (;;) {
-      const met = { isConfirmed: false, hasProgress: false };
-      const onMessage = (): void => {
-        // From now on silence means that nothing is appended.
-        met.isConfirmed = true;
-        waiting.pause();
-      };
+      let isConfirmed = false;
+      let hasProgress = false;
       try {
-        const wanted = { ...options, signal: waiting.signal };
-        for await (const batch of deliveries(reader, { after: progress.seen, wanted, onMessage })) {
-          met.hasProgress = true;
-          yield batch;
+        const request = subscribeRequest(progress.seen, names, options);
+        for await (const batch of answersTo(request, clients, waiting.signal)) {
+          // From now on silence means that nothing is appended.
+          isConfirmed = true;
+          waiting.pause();
+          const delivered = batch.map((answer) => deliveredIn(answer, names)).filter((each) => each !== null);
+          hasProgress ||= delivered.length > 0;
+          yield delivered;
         }
+        throw new Error('The server ended the subscription');
       } catch (error) {
-        const isSlow = met.hasProgress && isTooSlow(error);
-        if (waiting.signal.aborted || isDenied(error) || (met.isConfirmed && !isSlow)) throw error;
+        const isSlow = hasProgress && isTooSlow(error);
+        if (waiting.signal.aborted || isDenied(error) || (isConfirmed && !isSlow)) throw error;
         if (isSlow) {
           waiting.end();
           waiting = renewed();
@@ -196,41 +199,16 @@ function isWanted(
   return names.isWanted(delivered.stream, categories ?? null) && isOfTypes(delivered.type, types);
 }
 
-interface Call {
-  /** Exclusive. */
-  readonly after: Position;
-  /** Its signal ends the subscription with the signal's reason. */
-  readonly wanted: SubscribeOptions;
-  /** Called for each message of the server as it arrives. */
-  readonly onMessage: () => void;
-}
+/** What a subscription delivers: an event, the position of a checkpoint, or the end of history. */
+type Delivered = ReadEvent | Position | 'caughtUp';
 
-/** What one call delivers, in batches of what arrives together; leaving the loop ends the call on both sides. */
-async function* deliveries(
-  { clients, names }: Reader,
-  { after, wanted, onMessage }: Call,
-): AsyncGenerator<readonly Delivered[]> {
-  const { signal } = wanted;
-  signal.throwIfAborted();
-  const fromPosition = serverPositionOf(after);
-  const { client, release } = clients.borrow();
-  const filter = filterOf(names, wanted, (position) => collected.mark(position));
-  const source = client.subscribeToAll({ requiresLeader: true, fromPosition, filter });
-  const collected = new Collected({ source, eventIn: (resolved) => eventIn(resolved, names), onMessage });
-  const onAbort = (): void => collected.end(signal.reason);
-  signal.addEventListener('abort', onAbort);
-  try {
-    for (;;) {
-      const batch = await collected.next();
-      signal.throwIfAborted();
-      yield batch;
-    }
-  } finally {
-    signal.removeEventListener('abort', onAbort);
-    collected.end(new Error('The reader has left'));
-    source.unsubscribe().catch(() => undefined);
-    // The client keeps a call until its answers are read.
-    source.resume();
-    release();
-  }
+/** What an answer delivers, or null for another answer, such as a confirmation. */
+function deliveredIn(answer: ReadResp, names: StreamNames): Delivered | null {
+  const record = answer.getEvent()?.getEvent();
+  if (record !== undefined) return eventIn(record, names);
+  if (answer.hasCaughtUp()) return 'caughtUp';
+  const checkpoint = answer.getCheckpoint();
+  if (checkpoint === undefined) return null;
+  const [commit, prepare] = [checkpoint.getCommitPosition(), checkpoint.getPreparePosition()];
+  return positionOf({ commit: BigInt(commit), prepare: BigInt(prepare) });
 }

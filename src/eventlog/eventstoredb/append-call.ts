@@ -1,0 +1,97 @@
+/** One BatchAppend call of the server: it carries any number of appends, and their answers in any order. */
+import type { BatchAppendReq, BatchAppendResp } from '@eventstore/db-client/generated/streams_pb.js';
+import type { System } from '../../system/system.js';
+import { answeredId, setId } from './append-messages.js';
+import type { AppendStream, Clients } from './clients.js';
+
+export interface AppendCallOptions {
+  readonly clients: Clients;
+  readonly system: Pick<System, 'after'>;
+  /** How long an append waits for its answer, in milliseconds. */
+  readonly deadlineMs: number;
+}
+
+interface Waiting {
+  readonly resolve: (answer: BatchAppendResp) => void;
+  readonly reject: (error: unknown) => void;
+  readonly cancelTimer: () => void;
+}
+
+export class AppendCall {
+  readonly #options: AppendCallOptions;
+  readonly #stream: Promise<AppendStream>;
+  readonly #release: () => void;
+  /** Appends without an answer, by the number that is their correlation id. */
+  readonly #waiting = new Map<number, Waiting>();
+  #sent = 0;
+  #isRetired = false;
+  #end: { readonly reason: unknown } | null = null;
+
+  /** Opens the call; finding the node and opening it count towards the deadlines of the appends. */
+  constructor(options: AppendCallOptions) {
+    this.#options = options;
+    const { client, release } = options.clients.borrow();
+    this.#release = release;
+    this.#stream = client.openAppends();
+    this.#stream.then(
+      (stream) => this.#listen(stream),
+      (error: unknown) => this.#ended(error),
+    );
+  }
+
+  /**
+   * Sends an append and resolves with the server's answer. Sets the request's correlation id.
+   *
+   * @throws {Error} the call has ended, or no answer has come within the deadline: the append may be written
+   */
+  send(request: BatchAppendReq): Promise<BatchAppendResp> {
+    const { system, deadlineMs } = this.#options;
+    return new Promise((resolve, reject) => {
+      if (this.#end !== null) return reject(this.#end.reason);
+      const id = (this.#sent += 1);
+      setId(request, id);
+      const onLate = (): void => this.#settle(id)?.reject(new Error(`No answer within ${deadlineMs} ms`));
+      this.#waiting.set(id, { resolve, reject, cancelTimer: system.after(deadlineMs, onLate) });
+      const write = (stream: AppendStream): void => {
+        if (this.#end === null) stream.write(request);
+      };
+      this.#stream.then(write, () => undefined);
+    });
+  }
+
+  /** Ends the call once the last append on it has its answer or is late. No append may follow. */
+  retire(): void {
+    this.#isRetired = true;
+    if (this.#waiting.size === 0) this.#ended(new Error('The call was retired'));
+  }
+
+  #listen(stream: AppendStream): void {
+    stream
+      .on('error', (error) => this.#ended(error))
+      .on('end', () => this.#ended(new Error('The server ended the call')))
+      .on('data', (answer: BatchAppendResp) => this.#settle(answeredId(answer))?.resolve(answer));
+    if (this.#end !== null) stream.cancel();
+  }
+
+  /** Returns the append that waits under this id, which waits no more, or null if it was late. */
+  #settle(id: number): Waiting | null {
+    const waiting = this.#waiting.get(id);
+    if (waiting === undefined) return null;
+    this.#waiting.delete(id);
+    waiting.cancelTimer();
+    if (this.#isRetired) this.retire();
+    return waiting;
+  }
+
+  #ended(reason: unknown): void {
+    if (this.#end !== null) return;
+    this.#end = { reason };
+    this.#release();
+    this.#stream.then((stream) => stream.cancel()).catch(() => undefined);
+    for (const { reject, cancelTimer } of this.#waiting.values()) {
+      cancelTimer();
+      reject(reason);
+    }
+    this.#waiting.clear();
+  }
+}
