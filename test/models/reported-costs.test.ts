@@ -8,10 +8,15 @@ import { modelAt } from '../support/provider-models.js';
 
 const COUNTS = { prompt_tokens: 1000, completion_tokens: 100, total_tokens: 1100 };
 
-/** The usage of an answer of a chat completion that reports this beside its counts. */
-async function reported(usage: object): Promise<ModelUsage> {
+/**
+ * The usage of an answer of a chat completion that reports this beside its counts.
+ *
+ * @param digits of a number that the usage holds as a text
+ */
+async function reported(usage: object, digits = ''): Promise<ModelUsage> {
   const choice = { index: 0, message: { role: 'assistant', content: 'x' }, finish_reason: 'stop' };
-  const server = await fakeOpenAi([sends({ choices: [choice], usage: { ...COUNTS, ...usage } })]);
+  const body = JSON.stringify({ choices: [choice], usage: { ...COUNTS, ...usage } });
+  const server = await fakeOpenAi([sends(body.replace(`"${digits}"`, digits))]);
   try {
     const model = await modelAt('openai', { baseUrl: `${server.url}/v1`, apiKey: 'k', model: 'm' });
     return (await model.ask(REQUEST, { signal: new AbortController().signal })).usage;
@@ -31,6 +36,17 @@ describe('The cost that OpenRouter reports', () => {
   it("is its fee and the cost of the provider if the call uses the customer's own key there", async () => {
     expect((await reported({ cost: 0.0012, is_byok: true, ...details })).costUsd).to.be.closeTo(0.0357, 1e-12);
     expect((await reported({ cost: 0, is_byok: true, ...details })).costUsd).to.equal(0.0345);
+  });
+
+  it('is the exact sum of both', async () => {
+    const upstream = { cost_details: { upstream_inference_cost: 0.2 } };
+    expect((await reported({ cost: 0.1, is_byok: true, ...upstream })).costUsd).to.equal(0.3);
+  });
+
+  it('is unknown if no call can cost as much', async () => {
+    // JSON reads the first as infinite.
+    for (const cost of ['1e400', '1e308', '1000000'])
+      expect(await reported({ cost }, cost)).not.to.have.property('costUsd');
   });
 
   it('is unknown, and not the fee, if the cost of that provider is missing', async () => {

@@ -1,6 +1,7 @@
 /** Chat completions: OpenAI's, and every server that calls itself compatible. */
 import type { LanguageModelV3 } from '@ai-sdk/provider';
 import type { ModelFailed } from '../../errors.js';
+import { sumOfDollars } from '../../system/dollars.js';
 import { fieldOf, isList, isRecord, listOf, recordOf, textOf } from '../../system/untrusted.js';
 import type { ServerCall } from '../server-call.js';
 import { redact } from '../redaction.js';
@@ -228,9 +229,12 @@ function costIn(raw: ReportedUsage): number | null {
   const fee = amountOf(fieldOf(raw, 'cost'));
   if (fee === null || fieldOf(raw, 'is_byok') !== true) return fee;
   const upstream = amountOf(fieldOf(fieldOf(raw, 'cost_details'), 'upstream_inference_cost'));
-  return upstream === null ? null : fee + upstream;
+  return upstream === null ? null : sumOfDollars([fee, upstream]);
 }
 
+/** An amount in US dollars, or null if the field holds none. A call costs less than a million: sums stay finite. */
 function amountOf(cost: unknown): number | null {
-  return typeof cost === 'number' && cost >= 0 ? cost : null;
+  return typeof cost === 'number' && cost >= 0 && cost < MAX_USD ? cost : null;
 }
+
+const MAX_USD = 1_000_000;
