@@ -45,10 +45,15 @@ export function forgetSeenLog(dataDir: Pick<DataDirectory, 'path' | 'seenLog'>):
   }
 }
 
-/** @throws {LogUnreadable} the file is corrupt */
+/**
+ * A blank file was created without its first text: the disk was full, or the power failed. It records no keys, because those
+ * are synced.
+ *
+ * @throws {LogUnreadable} the file is corrupt
+ */
 function seenIn({ path, seenLog }: Pick<DataDirectory, 'path' | 'seenLog'>): Seen {
   const text = seenLog.read();
-  if (text === null) return NEVER_SEEN;
+  if (text === null || /^\0*$/.test(text)) return NEVER_SEEN;
   try {
     const seen: unknown = JSON.parse(text);
     if (isSeen(seen)) return seen;

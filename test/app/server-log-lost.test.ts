@@ -1,4 +1,4 @@
-import { cpSync, rmSync } from 'node:fs';
+import { cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
@@ -131,6 +131,14 @@ describe('The log on a server', () => {
     expect((error as Error).message)
       .to.include('API keys are lost')
       .and.not.include('AUTH');
+  });
+
+  it('opens in a folder whose record of it is blank, as after a full disk or a power cut at the first start', async () => {
+    mkdirSync(join(dir.path, 'data'));
+    for (const blank of ['', '\0'.repeat(512)]) {
+      writeFileSync(join(dir.path, 'data', 'log-seen'), blank);
+      await served(completed);
+    }
   });
 
   it('is not named again when it holds events and its name is missing', async () => {
