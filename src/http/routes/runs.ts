@@ -213,7 +213,7 @@ function trialRoute(http: HttpContext): Route {
     name: 'tryBlueprint',
     summary: 'Starts a run of an unsaved council with the offline model',
     description:
-      'No language model is called, whatever the nodes name. With faults in the council the run fails and names them. ' +
+      'No language model is called, also if nodes name one. With faults in the council the run fails and names them. ' +
       'With the PDF reader the key also needs `read`. The run pauses only if `god_mode` asks for it.',
     body: bodyOf(http, 'try-request.json', { isRequired: true, ...limits }),
     buildRequest: (run, body, { caller }) => {
