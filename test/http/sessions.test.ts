@@ -73,6 +73,18 @@ describe('A session', () => {
     expect((await post({ Origin: 'http://evil.test' })).status).to.equal(403);
   });
 
+  it('is refused with 429 to a key that has signed in 60 times within an hour, and opened for another key', async () => {
+    const [eager, other] = [
+      await addKey(admin, { name: 'eager', scopes: ['read'] }),
+      await addKey(admin, { name: 'other', scopes: ['read'] }),
+    ];
+    const replies: Response[] = [];
+    for (let count = 0; count < 61; count += 1) replies.push(await post({}, { key: eager }));
+    expect(replies.map(({ status }) => status)).to.deep.equal([...Array.from({ length: 60 }, () => 200), 429]);
+    expect(Number(replies[60]?.headers.get('retry-after'))).to.be.within(1, 60);
+    expect((await post({}, { key: other })).status).to.equal(200);
+  });
+
   it("returns the caller's name, scopes and expiry", async () => {
     const rest = restClient(service.url, { Cookie: await signIn(service.url, key) });
     const { expires_at: expiresAt, ...who } = rest.read(await rest.get('/api/session'), 200, 'session.json');

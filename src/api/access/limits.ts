@@ -1,6 +1,6 @@
 /**
- * Limits per key, or per address without a key: requests, started runs, and unfinished runs on this instance. Answers
- * report them in the fields of draft-ietf-httpapi-ratelimit-headers-10.
+ * Limits per key, or per address without a key: requests, started runs, sign-ins, and unfinished runs on this instance.
+ * Answers report them in the fields of draft-ietf-httpapi-ratelimit-headers-10.
  */
 import { isLoopbackAddress, networkOf } from '../../system/host-name.js';
 import type { Caller } from '../../keys/caller.js';
@@ -58,7 +58,12 @@ export interface Limits {
   /** Counts a run from its start to its end. A repeated start of a counted run always passes. */
   run(client: Client, runId: string): RunLimitCheck;
   ended(runId: string): void;
+  /** Counts a sign-in. */
+  signIn(client: Client): LimitCheck;
 }
+
+/** Sign-ins of a key: each adds a session to the log for ever. A person needs one in 12 hours. */
+const SIGN_IN_RATE = { quota: 60, windowSeconds: 3_600, isSet: true };
 
 /** Largest number of counted runs, of about 200 bytes each. Beyond it the service stops counting the oldest. */
 const MAX_COUNTED_RUNS = 100_000;
@@ -71,6 +76,7 @@ export function limitsOf(
 ): Limits {
   const requestLimit = rateLimit(REQUESTS, requests, system);
   const runLimit = rateLimit(RUNS, runs, system);
+  const signInLimit = rateLimit(SIGN_INS, SIGN_IN_RATE, system);
   const counted = countedRuns();
   const unfinishedLimit = limitOf(UNFINISHED, unfinishedRuns, (subject, quota) => {
     const left = quota - counted.of(subject) - 1;
@@ -89,6 +95,7 @@ export function limitsOf(
       return { ...check, uncount: () => counted.remove(runId) };
     },
     ended: (runId) => counted.remove(runId),
+    signIn: (client) => checkOf(signInLimit(client)),
   };
 }
 
@@ -164,6 +171,7 @@ interface About {
 }
 
 const REQUESTS: About = { name: 'requests', many: 'requests' };
+const SIGN_INS: About = { name: 'sign-ins', many: 'sign-ins' };
 const RUNS: About = { name: 'runs', many: 'runs started' };
 const UNFINISHED: About = { name: 'unfinished-runs', many: 'runs unfinished', unit: 'concurrent-requests' };
 

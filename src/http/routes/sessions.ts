@@ -4,9 +4,11 @@ import type { Grant } from '../../keys/caller.js';
 import { SESSION_MS } from '../../keys/sessions.js';
 import { SESSION_COOKIE, grantOfKey } from '../../api/access/authentication.js';
 import { isBehindTls } from '../../api/access/client-address.js';
+import { clientOf } from '../../api/access/limits.js';
 import { session } from '../../api/serializers/keys.js';
 import type { Ticket } from '../../generated/schemas.js';
 import { bodyOf } from '../body.js';
+import { enforceLimits } from '../limits.js';
 import type { HttpContext, Route } from '../route.js';
 
 /** Largest body of a sign-in in bytes. It is small because a sign-in needs no key. */
@@ -34,6 +36,7 @@ function signInRoute(http: HttpContext): Route {
     async handle(ctx) {
       const { key } = await body.read(ctx);
       const grant = await grantOfKey(key, ctx.req, http);
+      enforceLimits(ctx, http.limits.signIn(clientOf(ctx.req, grant, http)));
       const opened = await http.withinDeadline(authenticator.signIn(grant));
       return { status: 200, body: session(opened.grant), headers: cookie(opened.text, ctx, http) };
     },
