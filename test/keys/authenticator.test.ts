@@ -75,6 +75,29 @@ describe('Authentication', () => {
     await issue('ann');
   });
 
+  it('issues and redeems tickets of a key while 2,500 forged ones that name its stream wait for the log', async () => {
+    let answer = (): void => undefined;
+    const answered = new Promise<void>((resolve) => (answer = resolve));
+    let reads = 0;
+    const slow = await open(
+      changedLog(log, {
+        async *readStream(stream, range) {
+          // The first 32 reads are those of forged tickets, and as many may run at a time.
+          if (stream.startsWith('tickets-') && (reads += 1) <= 32) await answered;
+          yield* log.readStream(stream, range);
+        },
+      }),
+    );
+    const forged = Array.from({ length: 2_500 }, (_, index) =>
+      slow.byTicket(system.sha256('ann').slice(0, 12) + String(index).padStart(31, 'x')).catch(() => null),
+    );
+    const issued = await slow.tickets.issue({ actor: 'ann', session: null });
+    answer();
+    await Promise.all(forged);
+    expect((await slow.byTicket(issued.text)).grant?.actor).to.equal('ann');
+    await slow.stop();
+  });
+
   it('leaves no ticket on the log that is redeemed or has expired', async () => {
     const issue = async (): Promise<string> =>
       (await authenticator.tickets.issue({ actor: 'ann', session: null })).text;
