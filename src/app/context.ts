@@ -91,6 +91,8 @@ export interface Members {
   isInTurn(subject: string): boolean;
   /** Whether the others may take this instance for dead. */
   isFenced(): boolean;
+  /** How far this clock is ahead of that of the log's server, in milliseconds; null while unknown, or without a server. */
+  clockSkewMs(): number | null;
   /** Keeps suspecting the instances that are needed, such as the owners of webhooks. */
   remember(isNeeded: (instanceId: string) => boolean): void;
 }
@@ -201,13 +203,14 @@ function createRuns(config: ContextConfig, deps: ContextDeps, stores: CountedSto
           isSuspect: (id: string) => failureDetector.isSuspect(id),
           isInTurn: (subject: string) => failureDetector.isInTurn(subject),
           isFenced: () => cluster?.isFenced === true,
+          clockSkewMs: () => cluster?.clockSkewMs ?? null,
           remember: (isNeeded: (instanceId: string) => boolean) => failureDetector.remember(isNeeded),
         };
   return { model, prices, tokens, charts, registry, cluster, members, deadlines };
 }
 
 const ALONE: Members = {
-  ...{ isSuspect: () => true, isInTurn: () => true, isFenced: () => false },
+  ...{ isSuspect: () => true, isInTurn: () => true, isFenced: () => false, clockSkewMs: () => null },
   remember: () => undefined,
 };
 

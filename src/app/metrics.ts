@@ -12,7 +12,7 @@ type Edges = Pick<
 
 /** @returns a function that reads all figures and returns their text */
 export function metricsWith(context: Context, edges: Edges): () => Promise<MetricsText> {
-  const { counts, registry, model, queries, readiness } = context;
+  const { counts, registry, model, queries, readiness, members } = context;
   return metricsOf({
     ...edges,
     counts,
@@ -20,6 +20,7 @@ export function metricsWith(context: Context, edges: Edges): () => Promise<Metri
     modelUses: () => model.uses(),
     unfinishedRuns: () => unfinishedRuns(queries),
     lagMs: () => readiness.lagMs(),
+    clockSkewMs: () => members.clockSkewMs(),
   });
 }
 

@@ -5,6 +5,7 @@
 import type { Logger } from '../system/logger.js';
 import type { System } from '../system/system.js';
 import type { EventLog, Position, RecordedEvent } from '../eventlog/port.js';
+import { lastEvent } from '../eventlog/port.js';
 import type { RunCorrupt } from '../run/errors.js';
 import { runIdOf } from '../run/events.js';
 import type { RunState, UnfinishedRun } from '../run/state.js';
@@ -46,6 +47,10 @@ export interface ClusterOptions extends ClusterSettings {
 const CHECK_INTERVAL_MS = 1_000;
 /** Share of `suspectAfterMs` without an acknowledged heartbeat after which an instance abandons its runs. */
 const FENCED_AFTER = 2 / 3;
+/** A heartbeat that takes longer says too little about the clocks, in milliseconds. */
+const MAX_ROUND_TRIP_MS = 1_000;
+/** Difference of the clocks from which on the operator is warned, in milliseconds. */
+const LARGE_SKEW_MS = 2_000;
 
 export class Cluster {
   readonly categories = ['run', 'instance'];
@@ -66,6 +71,14 @@ export class Cluster {
   /** Whether this instance has abandoned its runs, or is about to. */
   get isFenced(): boolean {
     return this.#isFenced || this.#isSilent;
+  }
+
+  /**
+   * How far the clock of this instance is ahead of the clock of the log's server, in milliseconds, negative if it is behind;
+   * null while unknown.
+   */
+  get clockSkewMs(): number | null {
+    return this.#heartbeat.clockSkewMs;
   }
 
   /** Whether the log has acknowledged no heartbeat for so long that other instances may take the runs soon. */
@@ -165,6 +178,7 @@ class Heartbeat {
   /** How many items the subscription has delivered, and when a heartbeat first found that number. */
   #received = 0;
   #receivedMs = 0;
+  #clockSkewMs: number | null = null;
   #beating: Promise<void> = Promise.resolve();
 
   constructor(options: HeartbeatOptions) {
@@ -175,6 +189,10 @@ class Heartbeat {
   /** When the log last acknowledged a heartbeat, on the monotonic clock; at first, when this object was created. */
   get acknowledgedMs(): number {
     return this.#acknowledgedMs;
+  }
+
+  get clockSkewMs(): number | null {
+    return this.#clockSkewMs;
   }
 
   start(): void {
@@ -210,17 +228,41 @@ class Heartbeat {
     const beat = { type: INSTANCE_BEAT, data: {} };
     const stream = instanceStream(instanceId);
     const before = projector.position;
+    const sentMs = this.#clockMs();
     try {
       const after = { stream, subject: instanceId, head: this.#head, facts: [beat] };
       const { recorded, position } = await appendFacts(this.#options, after, this.#stopping.signal);
       this.#head = recorded.at(-1) ?? this.#head;
       if (before !== null && position <= before)
         throw new LogReplaced('it recorded a heartbeat before events that this instance has seen');
+      await this.#measureClock(stream, { sentMs, answeredMs: this.#clockMs() });
     } catch (error) {
       // Only this instance appends to the stream, and a repeated append has its first result.
       if (error instanceof RevisionConflict) throw new LogReplaced(`it lacks the heartbeats of "${stream}"`);
       throw error;
     }
+  }
+
+  /** Compares the clocks by the last heartbeat, which the server recorded at some time between the two given ones. */
+  async #measureClock(
+    stream: string,
+    { sentMs, answeredMs }: { readonly sentMs: number; readonly answeredMs: number },
+  ): Promise<void> {
+    if (answeredMs - sentMs > MAX_ROUND_TRIP_MS) return;
+    const { log, logger, instanceId } = this.#options;
+    const recordedMs = (await lastEvent(log, stream))?.recordedAtMs;
+    if (recordedMs === undefined) return;
+    const wasLarge = Math.abs(this.#clockSkewMs ?? 0) > LARGE_SKEW_MS;
+    this.#clockSkewMs = (sentMs + answeredMs) / 2 - recordedMs;
+    if (wasLarge || Math.abs(this.#clockSkewMs) <= LARGE_SKEW_MS) return;
+    logger.info(
+      { instanceId, skewMs: Math.round(this.#clockSkewMs) },
+      "clock: differs from that of the event log's server; synchronise both, for instance by NTP",
+    );
+  }
+
+  #clockMs(): number {
+    return Date.parse(this.#options.system.now());
   }
 
   /**

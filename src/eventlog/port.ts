@@ -29,6 +29,8 @@ export interface RecordedEvent extends NewEvent {
   /** Place in its stream, from 0: compare it with `null`, never test its truthiness. */
   readonly revision: number;
   readonly position: Position;
+  /** When a server recorded the event, by the server's clock, in milliseconds since 1970. A log in a file records no time. */
+  readonly recordedAtMs?: number;
 }
 
 /** The revision that a stream's last event must have for an append, or `none` if the stream must not exist. */

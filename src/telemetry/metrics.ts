@@ -41,6 +41,8 @@ export interface MetricSources {
   readonly unfinishedRuns: () => Promise<UnfinishedRuns>;
   /** How long the read models have been behind the log, in milliseconds. */
   readonly lagMs: () => Promise<number>;
+  /** How far this clock is ahead of that of the log's server, in milliseconds; null if unknown, as with a log in a file. */
+  readonly clockSkewMs: () => number | null;
   /** Null if no traces are exported. */
   readonly traceCounts: () => TraceCounts | null;
   readonly webhookFigures: () => WebhookFigures;
@@ -145,10 +147,10 @@ function modelMetrics({ counts, modelUses }: MetricSources): readonly Metric[] {
 }
 
 function serviceMetrics(
-  { counts, accessRefused, openSockets, openStreams, traceCounts }: MetricSources,
+  { counts, accessRefused, openSockets, openStreams, traceCounts, clockSkewMs }: MetricSources,
   lagMs: number | null,
 ): readonly Metric[] {
-  const traces = traceCounts();
+  const [traces, skewMs] = [traceCounts(), clockSkewMs()];
   return [
     {
       ...{ kind: 'histogram', name: 'council_log_append_duration_seconds', labels: [], from: counts.appendSeconds },
@@ -165,6 +167,9 @@ function serviceMetrics(
     ...(lagMs === null
       ? []
       : [gauge('council_projection_lag_seconds', 'Time that the read models are behind the log.', lagMs / 1_000)]),
+    ...(skewMs === null
+      ? []
+      : [gauge('council_clock_skew_seconds', "This clock minus the clock of the event log's server.", skewMs / 1_000)]),
     ...(traces === null ? [] : traceMetrics(traces)),
   ];
 }

@@ -180,6 +180,29 @@ describe('The log on a server', () => {
     }
   });
 
+  it('is compared with the clock of the service, whose difference is in the metrics and, once, in the log', async () => {
+    const skewOf = async (): Promise<number | null> => {
+      const text = await (await fetch(`${service?.url}/metrics`)).text();
+      const value = /^council_clock_skew_seconds (\S+)$/m.exec(text)?.[1];
+      return value === undefined ? null : Number(value);
+    };
+    for (const aheadMs of [120_000, -120_000, 0]) {
+      const system = { ...nodeSystem(), now: () => new Date(Date.now() + aheadMs).toISOString() };
+      service = await startService({
+        ...{ dataDir: join(dir.path, 'data'), eventStore: { url: server.url, prefix: 'own' }, system },
+        cluster: { heartbeatMs: 50, suspectAfterMs: 5_000 },
+      });
+      await untilTrue(async () => Math.abs(((await skewOf()) ?? Infinity) - aheadMs / 1_000) < 1);
+      const { lines, stop } = service;
+      await stop();
+      const skews = lines
+        .filter(({ msg }) => msg.startsWith('clock:'))
+        .map((line) => Math.round(Number(Reflect.get(line, 'skewMs')) / 1_000));
+      expect(skews).to.deep.equal(aheadMs === 0 ? [] : [aheadMs / 1_000]);
+    }
+    service = null;
+  });
+
   it('is followed again when a subscription stays open and delivers nothing', async () => {
     const cluster = { heartbeatMs: 50, suspectAfterMs: 500 };
     const eventStore = { url: server.url, prefix: 'own' };

@@ -40,6 +40,9 @@ export function streamNames(prefix: string): StreamNames {
   };
 }
 
+/** The server counts time in units of 100 ns. */
+const TICKS_PER_MS = 10_000;
+
 /** An event of the server; its stream is null if it is not part of this log. */
 export type ReadEvent = Omit<RecordedEvent, 'stream'> & { readonly stream: string | null };
 
@@ -49,7 +52,8 @@ export function isOurs(read: ReadEvent): read is RecordedEvent {
 
 /** The event of an answer. */
 export function eventIn(record: ReadResp.ReadEvent.RecordedEvent, names: StreamNames): ReadEvent {
-  const type = record.getMetadataMap().get('type') ?? '';
+  const properties = record.getMetadataMap();
+  const type = properties.get('type') ?? '';
   const revision = Number(record.getStreamRevision());
   // The tombstone of a deleted stream has the greatest revision there is.
   const isForReaders = !type.startsWith('$') && Number.isSafeInteger(revision);
@@ -62,6 +66,7 @@ export function eventIn(record: ReadResp.ReadEvent.RecordedEvent, names: StreamN
     metadata: flatMetadata(textOf(record.getCustomMetadata_asU8())),
     revision,
     position: positionOf({ commit, prepare }),
+    recordedAtMs: Number(properties.get('created')) / TICKS_PER_MS,
   };
 }
 
