@@ -39,9 +39,13 @@ export function readStreamContract(current: CurrentLog): void {
       const events = numbered(3);
       await log.append(stream, events, 'none');
       const recorded = await all(log.readStream(stream));
-      expect(recorded.map(({ position, ...rest }) => [typeof position, rest])).to.deep.equal(
-        events.map((event, revision) => ['string', { ...event, stream, revision }]),
-      );
+      expect(
+        recorded.map(({ position, recordedAtMs = Date.now(), ...rest }) => [
+          typeof position,
+          Math.abs(Date.now() - recordedAtMs) < 60_000,
+          rest,
+        ]),
+      ).to.deep.equal(events.map((event, revision) => ['string', true, { ...event, stream, revision }]));
       const positions = recorded.map(({ position }) => position);
       expect([...positions].sort()).to.deep.equal(positions);
     });

@@ -138,8 +138,7 @@ export function eventAnswer(stream: string, event: RecordedEvent, ordinal: numbe
   record.setStreamRevision(String(event.revision));
   record.setCommitPosition(String(ordinal));
   record.setPreparePosition(String(ordinal));
-  // This server keeps no times: an event that is read at once was recorded about now.
-  const created = String(Date.now() * 10_000);
+  const created = String((event.recordedAtMs ?? 0) * 10_000);
   record.getMetadataMap().set('type', event.type).set('content-type', 'application/json').set('created', created);
   record.setData(new Uint8Array(Buffer.from(event.data)));
   record.setCustomMetadata(new Uint8Array(Buffer.from(JSON.stringify(event.metadata))));

@@ -30,6 +30,9 @@ const BACKWARDS_PAGE = 64;
 export async function openServerStorage(file: string): Promise<ServerStorage> {
   const log = await openEmbeddedLog({ file });
   const settings = new Map<string, Settings>();
+  /** When each event was appended, by id. Those from before count as appended when the file was opened. */
+  const appendedMs = new Map<string, number>();
+  const openedMs = Date.now();
   for await (const event of log.readAll(null)) noteSettings(settings, nameOf(event), event.data);
 
   async function append(asked: AskedAppend): Promise<Placed> {
@@ -38,6 +41,7 @@ export async function openServerStorage(file: string): Promise<ServerStorage> {
     try {
       const marked = events.map((event) => ({ ...event, type: markedType(event.type) }));
       const { revision, position } = await log.append(MARK + stream, marked, at);
+      for (const { id } of events) if (!appendedMs.has(id)) appendedMs.set(id, Date.now());
       noteSettings(settings, stream, events.at(-1)?.data ?? '');
       return { revision, ordinal: Number(position) };
     } catch (error) {
@@ -45,6 +49,12 @@ export async function openServerStorage(file: string): Promise<ServerStorage> {
       throw error;
     }
   }
+
+  const placed = (event: RecordedEvent): ServerEvent => {
+    const type = event.type.startsWith(MARK) ? event.type.slice(MARK.length) : event.type;
+    const recordedAtMs = appendedMs.get(event.id) ?? openedMs;
+    return { stream: nameOf(event), event: { ...event, type, recordedAtMs }, ordinal: Number(event.position) };
+  };
 
   return {
     append,
@@ -81,11 +91,6 @@ export async function openServerStorage(file: string): Promise<ServerStorage> {
     },
     close: () => log.close(),
   };
-}
-
-function placed(event: RecordedEvent): ServerEvent {
-  const type = event.type.startsWith(MARK) ? event.type.slice(MARK.length) : event.type;
-  return { stream: nameOf(event), event: { ...event, type }, ordinal: Number(event.position) };
 }
 
 function markedType(type: string): string {

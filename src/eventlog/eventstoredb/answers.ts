@@ -1,11 +1,12 @@
 /** The answers of one read or subscription of the server. */
-import type { ReadReq, ReadResp } from '@eventstore/db-client/generated/streams_pb.js';
+import type { ReadReq } from '@eventstore/db-client/generated/streams_pb.js';
 import type { Clients, ReadStream } from './clients.js';
 import { ServerSilent } from './idle-timeout.js';
+import type { ReadAnswer } from './streams-service.js';
 
-/** Answers, and bytes of their data, that wait here for a slow reader; the others wait at the server. */
+/** Answers, and characters of their data, that wait here for a slow reader; the others wait at the server. */
 const MAX_ANSWERS = 250;
-const MAX_BYTES = 1024 * 1024;
+const MAX_CHARS = 1024 * 1024;
 
 /**
  * What the server answers to one request, in its order, in batches of what arrives together. The call ends on both sides
@@ -17,7 +18,7 @@ export async function* answersTo(
   request: ReadReq,
   clients: Clients,
   signal: AbortSignal,
-): AsyncGenerator<readonly ReadResp[]> {
+): AsyncGenerator<readonly ReadAnswer[]> {
   signal.throwIfAborted();
   const { client, release } = clients.borrow();
   const answers = new Answers(client.openRead(request));
@@ -41,8 +42,8 @@ export async function* answersTo(
 /** Collects the answers until the reader takes them. */
 class Answers {
   #stream: ReadStream | null = null;
-  #batch: ReadResp[] = [];
-  #bytes = 0;
+  #batch: ReadAnswer[] = [];
+  #chars = 0;
   #end: { readonly error?: unknown } | null = null;
   #wake = (): void => undefined;
 
@@ -54,7 +55,7 @@ class Answers {
   }
 
   /** Waits for at least one answer; empty at the end. For a single reader. @throws the error that ended the call */
-  async next(): Promise<readonly ReadResp[]> {
+  async next(): Promise<readonly ReadAnswer[]> {
     while (this.#batch.length === 0) {
       if (this.#end !== null && 'error' in this.#end) throw this.#end.error;
       if (this.#end !== null) return [];
@@ -63,7 +64,7 @@ class Answers {
     }
     const batch = this.#batch;
     this.#batch = [];
-    this.#bytes = 0;
+    this.#chars = 0;
     return batch;
   }
 
@@ -79,16 +80,16 @@ class Answers {
     stream
       .on('error', (error) => this.end({ error }))
       .on('end', () => this.end({}))
-      .on('data', (answer: ReadResp) => this.#put(answer));
+      .on('data', (answer: ReadAnswer) => this.#put(answer));
     if (this.#end !== null) leave(stream);
   }
 
-  #put(answer: ReadResp): void {
+  #put(answer: ReadAnswer): void {
     if (this.#end !== null) return;
     // The reader also takes what arrives in this turn.
     if (this.#batch.push(answer) === 1) setImmediate(() => this.#wake());
-    this.#bytes += answer.getEvent()?.getEvent()?.getData_asU8().length ?? 0;
-    if (this.#batch.length >= MAX_ANSWERS || this.#bytes >= MAX_BYTES) this.#stream?.pause();
+    if (answer.kind === 'event') this.#chars += answer.event.data.length;
+    if (this.#batch.length >= MAX_ANSWERS || this.#chars >= MAX_CHARS) this.#stream?.pause();
   }
 }
 

@@ -1,8 +1,7 @@
 /** One BatchAppend call of the server: it carries any number of appends, and their answers in any order. */
-import type { BatchAppendReq, BatchAppendResp } from '@eventstore/db-client/generated/streams_pb.js';
 import type { System } from '../../system/system.js';
-import { answeredId, setId } from './append-messages.js';
 import type { AppendStream, Clients } from './clients.js';
+import type { AppendAnswer, SentAppend } from './streams-service.js';
 
 export interface AppendCallOptions {
   readonly clients: Clients;
@@ -12,7 +11,7 @@ export interface AppendCallOptions {
 }
 
 interface Waiting {
-  readonly resolve: (answer: BatchAppendResp) => void;
+  readonly resolve: (answer: AppendAnswer) => void;
   readonly reject: (error: unknown) => void;
   readonly cancelTimer: () => void;
 }
@@ -21,7 +20,7 @@ export class AppendCall {
   readonly #options: AppendCallOptions;
   readonly #stream: Promise<AppendStream>;
   readonly #release: () => void;
-  /** Appends without an answer, by the number that is their correlation id. */
+  /** Appends without an answer, by id. */
   readonly #waiting = new Map<number, Waiting>();
   #sent = 0;
   #isRetired = false;
@@ -40,20 +39,19 @@ export class AppendCall {
   }
 
   /**
-   * Sends an append and resolves with the server's answer. Sets the request's correlation id.
+   * Sends an append and resolves with the server's answer.
    *
    * @throws {Error} the call has ended, or no answer has come within the deadline: the append may be written
    */
-  send(request: BatchAppendReq): Promise<BatchAppendResp> {
+  send(append: Omit<SentAppend, 'id'>): Promise<AppendAnswer> {
     const { system, deadlineMs } = this.#options;
     return new Promise((resolve, reject) => {
       if (this.#end !== null) return reject(this.#end.reason);
       const id = (this.#sent += 1);
-      setId(request, id);
       const onLate = (): void => this.#settle(id)?.reject(new Error(`No answer within ${deadlineMs} ms`));
       this.#waiting.set(id, { resolve, reject, cancelTimer: system.after(deadlineMs, onLate) });
       const write = (stream: AppendStream): void => {
-        if (this.#end === null) stream.write(request);
+        if (this.#end === null) stream.write({ id, ...append });
       };
       this.#stream.then(write, () => undefined);
     });
@@ -69,7 +67,7 @@ export class AppendCall {
     stream
       .on('error', (error) => this.#ended(error))
       .on('end', () => this.#ended(new Error('The server ended the call')))
-      .on('data', (answer: BatchAppendResp) => this.#settle(answeredId(answer))?.resolve(answer));
+      .on('data', (answer: AppendAnswer) => this.#settle(answer.id)?.resolve(answer));
     if (this.#end !== null) stream.cancel();
   }
 

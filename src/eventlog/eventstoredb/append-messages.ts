@@ -1,11 +1,9 @@
-/** The messages of BatchAppend: an append as a request, and the meaning of its answer. */
+/** An append, and the meaning of the server's answer to it. */
 import sharedPb from '@eventstore/db-client/generated/shared_pb.js';
-import type { BatchAppendResp } from '@eventstore/db-client/generated/streams_pb.js';
-import streamsPb from '@eventstore/db-client/generated/streams_pb.js';
-import { elementAt } from '../../system/element.js';
+import type { Status } from '@eventstore/db-client/generated/status_pb.js';
 import { AppendInvalid, AppendTooLarge, LogDenied, RevisionConflict } from '../errors.js';
 import type { Appended, ExpectedRevision, NewEvent } from '../port.js';
-import { positionOf } from './names.js';
+import type { AppendAnswer } from './streams-service.js';
 
 /** An append that has passed its checks. */
 export interface CheckedAppend {
@@ -17,73 +15,21 @@ export interface CheckedAppend {
 }
 
 /**
- * The request for an append, without an id. It has no deadline: the server compares it with its own clock, and gives up
- * a write after 2 s by itself.
- */
-export function requestOf(
-  { events, metadata, expected }: CheckedAppend,
-  serverStream: string,
-): streamsPb.BatchAppendReq {
-  const stream = new sharedPb.StreamIdentifier();
-  stream.setStreamName(Buffer.from(serverStream));
-  const options = new streamsPb.BatchAppendReq.Options();
-  options.setStreamIdentifier(stream);
-  if (expected === 'none') options.setNoStream(new sharedPb.Empty());
-  else if (expected === 'any') options.setAny(new sharedPb.Empty());
-  else options.setStreamPosition(String(expected));
-  const request = new streamsPb.BatchAppendReq();
-  request.setOptions(options);
-  request.setIsFinal(true);
-  request.setProposedMessagesList(events.map((event, index) => messageOf(event, elementAt(metadata, index))));
-  return request;
-}
-
-function messageOf({ id, type, data }: NewEvent, metadata: string): streamsPb.BatchAppendReq.ProposedMessage {
-  const uuid = new sharedPb.UUID();
-  uuid.setString(id);
-  const message = new streamsPb.BatchAppendReq.ProposedMessage();
-  message.setId(uuid);
-  message.getMetadataMap().set('type', type).set('content-type', 'application/json');
-  // As bytes, because the messages would carry text through base64.
-  message.setData(Buffer.from(data));
-  message.setCustomMetadata(Buffer.from(metadata));
-  return message;
-}
-
-/** Gives a request the id that its answer carries. */
-export function setId(request: streamsPb.BatchAppendReq, id: number): void {
-  const structured = new sharedPb.UUID.Structured();
-  structured.setLeastSignificantBits(String(id));
-  const uuid = new sharedPb.UUID();
-  uuid.setStructured(structured);
-  request.setCorrelationId(uuid);
-}
-
-export function answeredId(answer: BatchAppendResp): number {
-  return Number(answer.getCorrelationId()?.getStructured()?.getLeastSignificantBits());
-}
-
-/**
  * The result in an answer.
  *
  * @param redact removes the credentials from the server's text
  * @throws {RevisionConflict | AppendInvalid | AppendTooLarge | LogDenied} certainly not written
  * @throws {Error} of another class: the append may be written
  */
-export function appendedIn(answer: BatchAppendResp, append: CheckedAppend, redact: (text: string) => string): Appended {
-  const refusal = answer.getError();
-  if (refusal !== undefined) throw refusalIn(refusal, append, redact);
-  const success = answer.getSuccess();
-  const position = success?.getPosition();
-  if (success === undefined || position === undefined) throw new Error('The answer has no position');
-  const [commit, prepare] = [position.getCommitPosition(), position.getPreparePosition()];
-  return {
-    revision: Number(success.getCurrentRevision()),
-    position: positionOf({ commit: BigInt(commit), prepare: BigInt(prepare) }),
-  };
+export function appendedIn(
+  { written, refusal }: AppendAnswer,
+  append: CheckedAppend,
+  redact: (text: string) => string,
+): Appended {
+  if (refusal !== null) throw refusalIn(refusal, append, redact);
+  if (written === null) throw new Error('The answer has no position');
+  return written;
 }
-
-type Status = NonNullable<ReturnType<BatchAppendResp['getError']>>;
 
 const { WrongExpectedVersion, MaximumAppendSizeExceeded, BadRequest } = sharedPb;
 

@@ -13,7 +13,7 @@ import {
 import type { Appended } from '../port.js';
 import { AppendCall } from './append-call.js';
 import type { CheckedAppend } from './append-messages.js';
-import { appendedIn, requestOf } from './append-messages.js';
+import { appendedIn } from './append-messages.js';
 import type { Clients } from './clients.js';
 import { isDenied } from './clients.js';
 
@@ -130,7 +130,7 @@ export class Appender {
     const redact = (text: string): string => clients.redact(text);
     const call = (this.#call ??= new AppendCall(this.#options));
     try {
-      return appendedIn(await call.send(requestOf(append, serverStream)), append, redact);
+      return appendedIn(await call.send({ append, serverStream }), append, redact);
     } catch (error) {
       if (isRefusal(error)) throw error;
       const cause = clients.redacted(error);

@@ -1,8 +1,7 @@
 /** Converts names, positions and events between the log and the client. */
-import type { Position as ServerPosition } from '@eventstore/db-client';
-import type { ReadResp } from '@eventstore/db-client/generated/streams_pb.js';
 import type { Position, RecordedEvent } from '../port.js';
 import { categoryOf, flatMetadata } from '../port.js';
+import type { ServerEvent } from './streams-service.js';
 
 /** Holds the identity of the log; readers never see its events. */
 const IDENTITY_STREAM = 'log-identity';
@@ -40,9 +39,6 @@ export function streamNames(prefix: string): StreamNames {
   };
 }
 
-/** The server counts time in units of 100 ns. */
-const TICKS_PER_MS = 10_000;
-
 /** An event of the server; its stream is null if it is not part of this log. */
 export type ReadEvent = Omit<RecordedEvent, 'stream'> & { readonly stream: string | null };
 
@@ -50,28 +46,13 @@ export function isOurs(read: ReadEvent): read is RecordedEvent {
   return read.stream !== null;
 }
 
-/** The event of an answer. */
-export function eventIn(record: ReadResp.ReadEvent.RecordedEvent, names: StreamNames): ReadEvent {
-  const properties = record.getMetadataMap();
-  const type = properties.get('type') ?? '';
-  const revision = Number(record.getStreamRevision());
+/** The event for readers. Names each field, because V8 copies the rest of an object slowly: 5 µs, of 2 for all else. */
+export function eventIn(event: ServerEvent, names: StreamNames): ReadEvent {
+  const { id, type, data, revision, position, recordedAtMs } = event;
   // The tombstone of a deleted stream has the greatest revision there is.
   const isForReaders = !type.startsWith('$') && Number.isSafeInteger(revision);
-  const [commit, prepare] = [BigInt(record.getCommitPosition()), BigInt(record.getPreparePosition())];
-  return {
-    stream: isForReaders ? names.fromServer(textOf(record.getStreamIdentifier()?.getStreamName_asU8())) : null,
-    id: record.getId()?.getString() ?? '',
-    type,
-    data: textOf(record.getData_asU8()),
-    metadata: flatMetadata(textOf(record.getCustomMetadata_asU8())),
-    revision,
-    position: positionOf({ commit, prepare }),
-    recordedAtMs: Number(properties.get('created')) / TICKS_PER_MS,
-  };
-}
-
-function textOf(bytes: Uint8Array = new Uint8Array()): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString();
+  const stream = isForReaders ? names.fromServer(event.serverStream) : null;
+  return { stream, id, type, data, metadata: flatMetadata(event.metadata), revision, position, recordedAtMs };
 }
 
 // Positions of EventStoreDB: commit and prepare position inside, fixed-width text outside, comparable with `<`.
@@ -79,6 +60,12 @@ function textOf(bytes: Uint8Array = new Uint8Array()): string {
 /** Hex digits of a 64-bit number. */
 const DIGITS = 16;
 const TEXT = /^[0-9a-f]{32}$/;
+
+/** Offsets in the server's log, in bytes. */
+interface ServerPosition {
+  readonly commit: number;
+  readonly prepare: number;
+}
 
 /** The position of an event in the server's log. */
 export function positionOf({ commit, prepare }: ServerPosition): Position {
@@ -88,14 +75,14 @@ export function positionOf({ commit, prepare }: ServerPosition): Position {
 }
 
 /** Before the server's first event. */
-export const SERVER_BEGIN: Position = positionOf({ commit: 0n, prepare: 0n });
+export const SERVER_BEGIN: Position = positionOf({ commit: 0, prepare: 0 });
 
 /** @throws {TypeError} for a position of another kind of log */
 export function serverPositionOf(position: Position): ServerPosition {
   if (!TEXT.test(position)) throw new TypeError(`No position of this log: "${position}"`);
-  return { commit: BigInt(`0x${position.slice(0, DIGITS)}`), prepare: BigInt(`0x${position.slice(DIGITS)}`) };
+  return { commit: parseInt(position.slice(0, DIGITS), 16), prepare: parseInt(position.slice(DIGITS), 16) };
 }
 
-function hex(number: bigint): string {
+function hex(number: number): string {
   return number.toString(16).padStart(DIGITS, '0');
 }

@@ -146,8 +146,7 @@ async function* eventsOf(
 async function* once({ clients, names }: Reader, request: ReadReq, signal: AbortSignal): AsyncGenerator<ReadEvent> {
   for await (const batch of answersTo(request, clients, signal)) {
     for (const answer of batch) {
-      const record = answer.getEvent()?.getEvent();
-      if (record !== undefined) yield eventIn(record, names);
+      if (answer.kind === 'event') yield eventIn(answer.event, names);
     }
   }
 }

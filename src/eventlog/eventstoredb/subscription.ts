@@ -1,5 +1,4 @@
 /** Reads all events of this log, up to the newest or without end: both are subscriptions of the server. */
-import type { ReadResp } from '@eventstore/db-client/generated/streams_pb.js';
 import { LogClosed, LogDenied, LogUnavailable, SubscriptionDropped } from '../errors.js';
 import { wait } from '../../system/async/deadline.js';
 import type { AllRange, Followed, Position, RecordedEvent, SubscribeOptions } from '../port.js';
@@ -9,10 +8,11 @@ import { isDenied, isTooSlow } from './clients.js';
 import type { IdleTimeout } from './idle-timeout.js';
 import { idleTimeout, ServerSilent } from './idle-timeout.js';
 import type { ReadEvent, StreamNames } from './names.js';
-import { eventIn, isOurs, positionOf } from './names.js';
+import { eventIn, isOurs } from './names.js';
 import { subscribeRequest } from './read-messages.js';
 import type { Reader } from './reads.js';
 import { RETRY_MS } from './reads.js';
+import type { ReadAnswer } from './streams-service.js';
 
 /**
  * Events that this process skips before the subscriber receives a checkpoint. For events that the server skips, the
@@ -203,12 +203,15 @@ function isWanted(
 type Delivered = ReadEvent | Position | 'caughtUp';
 
 /** What an answer delivers, or null for another answer, such as a confirmation. */
-function deliveredIn(answer: ReadResp, names: StreamNames): Delivered | null {
-  const record = answer.getEvent()?.getEvent();
-  if (record !== undefined) return eventIn(record, names);
-  if (answer.hasCaughtUp()) return 'caughtUp';
-  const checkpoint = answer.getCheckpoint();
-  if (checkpoint === undefined) return null;
-  const [commit, prepare] = [checkpoint.getCommitPosition(), checkpoint.getPreparePosition()];
-  return positionOf({ commit: BigInt(commit), prepare: BigInt(prepare) });
+function deliveredIn(answer: ReadAnswer, names: StreamNames): Delivered | null {
+  switch (answer.kind) {
+    case 'event':
+      return eventIn(answer.event, names);
+    case 'checkpoint':
+      return answer.position;
+    case 'caughtUp':
+      return 'caughtUp';
+    case 'other':
+      return null;
+  }
 }
