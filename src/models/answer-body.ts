@@ -65,7 +65,7 @@ export async function received(reading: Reading): Promise<Response | null> {
   if (reading.received === null) return null;
   const { form, text } = reading.received;
   reading.received = null;
-  return form === 'whole' ? await whole(text, reading) : streamed([Buffer.from(text)], reading, () => undefined);
+  return form === 'whole' ? await whole(text, reading) : streamed([text], reading, () => undefined);
 }
 
 /** The content type need not be believed: an event stream begins with a name of its fields, or with a comment. */
@@ -74,11 +74,9 @@ function formOf(first: string): AnswerForm | null {
   return 'deir:'.includes(first) ? 'stream' : 'whole';
 }
 
+/** The first character that is neither space nor a byte order mark, without a copy of a text of 16 MB. */
 function firstCharacter(text: string): string {
-  return text
-    .replace(/^\uFEFF/, '')
-    .trimStart()
-    .slice(0, 1);
+  return /\S/.exec(text)?.[0] ?? '';
 }
 
 async function* chained(
@@ -129,7 +127,7 @@ function withoutEnd(text: string): string {
     .replace(/data:$/, '');
 }
 
-type Chunks = AsyncIterable<Uint8Array> | Iterable<Uint8Array>;
+type Chunks = AsyncIterable<Uint8Array> | Iterable<string>;
 
 /** @param end ends the chunks */
 async function* encodedEvents(
@@ -197,7 +195,7 @@ async function* eventsIn(chunks: Chunks): AsyncGenerator<string> {
     return came;
   };
   for await (const chunk of chunks) {
-    const text = decoder.decode(chunk, { stream: true });
+    const text = typeof chunk === 'string' ? chunk : decoder.decode(chunk, { stream: true });
     // The parser looks for the next line break of each kind up to the end of what it is fed.
     for (let at = 0; at < text.length; at += FED_CHARS) {
       if (at % TURN_CHARS === TURN_CHARS - FED_CHARS) await nextTurn();
