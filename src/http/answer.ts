@@ -82,7 +82,15 @@ function sendable(
 
 /** A stream of bytes, which holds less memory than one of texts. */
 function bytesFrom(chunks: AsyncIterable<string | Buffer>): Readable {
-  return Readable.from(chunks, { objectMode: false });
+  return Readable.from(inPieces(chunks), { objectMode: false });
+}
+
+/** In small pieces a slow client is seen to take bytes: Node reports a write as taken only as a whole. */
+async function* inPieces(chunks: AsyncIterable<string | Buffer>): AsyncGenerator<Buffer> {
+  for await (const chunk of chunks) {
+    const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : chunk;
+    for (let from = 0; from < bytes.length; from += PIECE_BYTES) yield bytes.subarray(from, from + PIECE_BYTES);
+  }
 }
 
 function isWhole(body: object | string): body is string | Buffer {

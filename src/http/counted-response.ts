@@ -15,6 +15,9 @@ export interface CountingDeps {
   readonly unsent: Pick<SharedBytes, 'update' | 'forget'>;
 }
 
+/** Listeners for one event of a response; Node warns of more as of a leak. */
+const MAX_LISTENERS = 20;
+
 type Written = (error: Error | null | undefined) => void;
 
 /**
@@ -28,6 +31,8 @@ export function countedResponse({ system, unsent }: CountingDeps): typeof Server
 
     constructor(request: Request) {
       super(request);
+      // Koa's pipeline and the routes listen 11 times for the end of an event stream.
+      this.setMaxListeners(MAX_LISTENERS);
       // All of the answer is written: `end` does not call `write`.
       this.on('prefinish', () => this.#count());
       this.once('close', () => {
