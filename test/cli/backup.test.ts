@@ -176,6 +176,15 @@ onEmbeddedLog(() =>
       }
     });
 
+    it('leaves a folder with other files alone, although it has the name of a cut copy', async () => {
+      await onLog((log) => filled(log, 1));
+      const folder = join(bench.path, 'backups', `.council-backup-${randomUUID()}`);
+      mkdirSync(folder);
+      writeFileSync(join(folder, 'note'), 'mine');
+      expect((await backup(target('copy'))).code).to.equal(0);
+      expect(readdirSync(folder)).to.deep.equal(['note']);
+    });
+
     it('leaves the copy of another backup into the same folder alone while it is written', async () => {
       mkdirSync(join(bench.path, 'other'));
       const second = await openEmbeddedLog({ file: join(bench.path, 'other', 'log.sqlite') });

@@ -184,9 +184,9 @@ function removeCutCopies(parent: string): void {
   for (const name of readdirSync(parent).filter((each) => PARTIAL_NAME.test(each))) {
     const file = join(parent, name, LOG_FILE);
     if (existsSync(file) && isBeingWritten(file)) continue;
-    // Removes only what a backup writes.
+    // Removes only what a backup writes: a folder with other files stays.
     rmSync(file, { force: true });
-    rmdirSync(join(parent, name));
+    if (readdirSync(join(parent, name)).length === 0) rmdirSync(join(parent, name));
   }
 }
 
