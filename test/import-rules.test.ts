@@ -80,7 +80,11 @@ const RULES: Readonly<Record<string, Rule>> = {
 
   eventlog: { ...ADAPTER, ours: ['errors', 'system'], npm: ['@photostructure/sqlite'] },
   // The client is imported in this folder only.
-  'eventlog/eventstoredb': { ...ADAPTER, ours: ['errors', 'system', 'eventlog'], npm: ['@eventstore/db-client'] },
+  'eventlog/eventstoredb': {
+    ...ADAPTER,
+    ours: ['errors', 'system', 'eventlog'],
+    npm: ['@eventstore/db-client', '@grpc/grpc-js', 'google-protobuf'],
+  },
   eventsourcing: { ...PURE, ours: ['errors', 'system', 'eventlog'] },
 
   models: { ...ADAPTER, ours: ['errors', 'system'], npm: ['undici', 'eventsource-parser', '@ai-sdk/provider'] },

@@ -91,7 +91,7 @@ export interface Members {
   isInTurn(subject: string): boolean;
   /** Whether the others may take this instance for dead. */
   isFenced(): boolean;
-  /** How far this clock is ahead of that of the log's server, in milliseconds; null while unknown, or without a server. */
+  /** This clock minus that of the log's server, in milliseconds, or null if unknown. */
   clockSkewMs(): number | null;
   /** Keeps suspecting the instances that are needed, such as the owners of webhooks. */
   remember(isNeeded: (instanceId: string) => boolean): void;

@@ -47,9 +47,9 @@ export interface ClusterOptions extends ClusterSettings {
 const CHECK_INTERVAL_MS = 1_000;
 /** Share of `suspectAfterMs` without an acknowledged heartbeat after which an instance abandons its runs. */
 const FENCED_AFTER = 2 / 3;
-/** A heartbeat that takes longer says too little about the clocks, in milliseconds. */
+/** Longest heartbeat whose times still tell the difference of the clocks, in milliseconds. */
 const MAX_ROUND_TRIP_MS = 1_000;
-/** Difference of the clocks from which on the operator is warned, in milliseconds. */
+/** Difference of the clocks above which the service logs a line, in milliseconds. */
 const LARGE_SKEW_MS = 2_000;
 
 export class Cluster {
@@ -73,10 +73,7 @@ export class Cluster {
     return this.#isFenced || this.#isSilent;
   }
 
-  /**
-   * How far the clock of this instance is ahead of the clock of the log's server, in milliseconds, negative if it is behind;
-   * null while unknown.
-   */
+  /** This clock minus that of the log's server, in milliseconds, or null if unknown or without a server. */
   get clockSkewMs(): number | null {
     return this.#heartbeat.clockSkewMs;
   }
@@ -199,7 +196,7 @@ class Heartbeat {
     this.#beating = this.#beat();
   }
 
-  /** Resolves once no append is in flight. */
+  /** Resolves once no append or read is in flight. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#beating;
@@ -210,9 +207,12 @@ class Heartbeat {
     const { signal } = this.#stopping;
     while (!signal.aborted) {
       try {
+        const sentMs = this.#clockMs();
         await this.#append();
+        const answeredMs = this.#clockMs();
         this.#acknowledgedMs = system.monotonicMs();
         this.#checkSubscription();
+        await this.#measureClock(sentMs, answeredMs);
       } catch (error) {
         if (error instanceof LogClosed) return;
         if (error instanceof LogReplaced) return this.#options.onLogReplaced(error);
@@ -228,14 +228,12 @@ class Heartbeat {
     const beat = { type: INSTANCE_BEAT, data: {} };
     const stream = instanceStream(instanceId);
     const before = projector.position;
-    const sentMs = this.#clockMs();
     try {
       const after = { stream, subject: instanceId, head: this.#head, facts: [beat] };
       const { recorded, position } = await appendFacts(this.#options, after, this.#stopping.signal);
       this.#head = recorded.at(-1) ?? this.#head;
       if (before !== null && position <= before)
         throw new LogReplaced('it recorded a heartbeat before events that this instance has seen');
-      await this.#measureClock(stream, { sentMs, answeredMs: this.#clockMs() });
     } catch (error) {
       // Only this instance appends to the stream, and a repeated append has its first result.
       if (error instanceof RevisionConflict) throw new LogReplaced(`it lacks the heartbeats of "${stream}"`);
@@ -244,13 +242,12 @@ class Heartbeat {
   }
 
   /** Compares the clocks by the last heartbeat, which the server recorded at some time between the two given ones. */
-  async #measureClock(
-    stream: string,
-    { sentMs, answeredMs }: { readonly sentMs: number; readonly answeredMs: number },
-  ): Promise<void> {
+  async #measureClock(sentMs: number, answeredMs: number): Promise<void> {
     if (answeredMs - sentMs > MAX_ROUND_TRIP_MS) return;
     const { log, logger, instanceId } = this.#options;
-    const recordedMs = (await lastEvent(log, stream))?.recordedAtMs;
+    // If the read fails, the next heartbeat measures.
+    const last = await lastEvent(log, instanceStream(instanceId)).catch(() => null);
+    const recordedMs = last?.recordedAtMs;
     if (recordedMs === undefined) return;
     const wasLarge = Math.abs(this.#clockSkewMs ?? 0) > LARGE_SKEW_MS;
     this.#clockSkewMs = (sentMs + answeredMs) / 2 - recordedMs;

@@ -29,7 +29,7 @@ export interface RecordedEvent extends NewEvent {
   /** Place in its stream, from 0: compare it with `null`, never test its truthiness. */
   readonly revision: number;
   readonly position: Position;
-  /** When a server recorded the event, by the server's clock, in milliseconds since 1970. A log in a file records no time. */
+  /** When the server recorded it, by its clock, in milliseconds since 1970. The embedded log has none. */
   readonly recordedAtMs?: number;
 }
 

@@ -72,7 +72,7 @@ function sendable(
   const bytes = typeof content === 'string' ? Buffer.from(content) : content;
   if (bytes.length <= PIECE_BYTES) return bytes;
   const queue = new Readable({ read: () => undefined });
-  for (let from = 0; from < bytes.length; from += PIECE_BYTES) queue.push(bytes.subarray(from, from + PIECE_BYTES));
+  for (const piece of piecesOf(bytes)) queue.push(piece);
   queue.push(null);
   const holder = { bytes: () => queue.readableLength, cutOff: () => void response.destroy() };
   if (!response.closed) unsent.update(holder);
@@ -85,12 +85,15 @@ function bytesFrom(chunks: AsyncIterable<string | Buffer>): Readable {
   return Readable.from(inPieces(chunks), { objectMode: false });
 }
 
-/** In small pieces a slow client is seen to take bytes: Node reports a write as taken only as a whole. */
+/** The chunks in small pieces: Node reports a write as taken only as a whole. */
 async function* inPieces(chunks: AsyncIterable<string | Buffer>): AsyncGenerator<Buffer> {
   for await (const chunk of chunks) {
-    const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : chunk;
-    for (let from = 0; from < bytes.length; from += PIECE_BYTES) yield bytes.subarray(from, from + PIECE_BYTES);
+    yield* piecesOf(typeof chunk === 'string' ? Buffer.from(chunk) : chunk);
   }
+}
+
+function* piecesOf(bytes: Buffer): Generator<Buffer> {
+  for (let from = 0; from < bytes.length; from += PIECE_BYTES) yield bytes.subarray(from, from + PIECE_BYTES);
 }
 
 function isWhole(body: object | string): body is string | Buffer {

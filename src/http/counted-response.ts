@@ -15,7 +15,7 @@ export interface CountingDeps {
   readonly unsent: Pick<SharedBytes, 'update' | 'forget'>;
 }
 
-/** Listeners for one event of a response; Node warns of more as of a leak. */
+/** Listeners for each event of a response; Node warns of more. Koa and the routes add 11 to an event stream. */
 const MAX_LISTENERS = 20;
 
 type Written = (error: Error | null | undefined) => void;
@@ -31,7 +31,6 @@ export function countedResponse({ system, unsent }: CountingDeps): typeof Server
 
     constructor(request: Request) {
       super(request);
-      // Koa's pipeline and the routes listen 11 times for the end of an event stream.
       this.setMaxListeners(MAX_LISTENERS);
       // All of the answer is written: `end` does not call `write`.
       this.on('prefinish', () => this.#count());

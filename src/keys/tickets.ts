@@ -46,6 +46,7 @@ export class TicketStore {
   readonly #deps: PassDeps;
   readonly #tasks = new TaskTracker();
   readonly #inTurn = new KeyedSequencer();
+  /** Bounds the reads for tickets that callers send, which may be forged. */
   readonly #reads = semaphore(READS_AT_A_TIME, { maxWaiting: MAX_WAITING_READS, full: () => new TooManyLookups() });
   /** Cancels the sweep of a stream with open tickets. */
   readonly #sweeps = new Map<string, () => void>();
@@ -84,8 +85,8 @@ export class TicketStore {
     if (!isPassText(text)) return null;
     const hash = this.#deps.system.sha256(text);
     const id = text.slice(0, STREAM_CHARS);
-    // Forged tickets must not wait in the turn of the key that they name.
-    const { tickets: recorded } = await this.#reads.run(() => this.#read(`tickets-${id}`));
+    // Checks first that the ticket exists, so that forged ones do not wait in the turn of the key that they name.
+    const { tickets: recorded } = await this.#reads.run(() => this.#read(streamOf(id)));
     if (!recorded.some((each) => each.hash === hash)) return null;
     let found: Ticket | null = null;
     await this.#change(id, (tickets) => {
@@ -110,7 +111,7 @@ export class TicketStore {
 
   /** @param decide returns the tickets to record, or null if nothing changes */
   #change(id: string, decide: (tickets: readonly Ticket[]) => readonly Ticket[] | null): Promise<void> {
-    const stream = `tickets-${id}`;
+    const stream = streamOf(id);
     if (this.#inTurn.count(id) >= MAX_WAITING_READS) return Promise.reject(new TooManyLookups());
     const handled = this.#inTurn.run(id, () =>
       handleCommand({
@@ -159,4 +160,8 @@ export class TicketStore {
     });
     this.#sweeps.set(id, cancel);
   }
+}
+
+function streamOf(id: string): string {
+  return `tickets-${id}`;
 }

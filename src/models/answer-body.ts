@@ -74,7 +74,7 @@ function formOf(first: string): AnswerForm | null {
   return 'deir:'.includes(first) ? 'stream' : 'whole';
 }
 
-/** The first character that is neither space nor a byte order mark, without a copy of a text of 16 MB. */
+/** The first character that is neither white space nor a byte order mark. Copies nothing: a text may have 16 MB. */
 function firstCharacter(text: string): string {
   return /\S/.exec(text)?.[0] ?? '';
 }

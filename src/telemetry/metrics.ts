@@ -41,7 +41,7 @@ export interface MetricSources {
   readonly unfinishedRuns: () => Promise<UnfinishedRuns>;
   /** How long the read models have been behind the log, in milliseconds. */
   readonly lagMs: () => Promise<number>;
-  /** How far this clock is ahead of that of the log's server, in milliseconds; null if unknown, as with a log in a file. */
+  /** This clock minus that of the log's server, in milliseconds, or null if unknown or without a server. */
   readonly clockSkewMs: () => number | null;
   /** Null if no traces are exported. */
   readonly traceCounts: () => TraceCounts | null;

@@ -180,7 +180,7 @@ describe('The log on a server', () => {
     }
   });
 
-  it('is compared with the clock of the service, whose difference is in the metrics and, once, in the log', async () => {
+  it('differs from the clock of the service by a time that is in the metrics, and once in the log', async () => {
     const skewOf = async (): Promise<number | null> => {
       const text = await (await fetch(`${service?.url}/metrics`)).text();
       const value = /^council_clock_skew_seconds (\S+)$/m.exec(text)?.[1];

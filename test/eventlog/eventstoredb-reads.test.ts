@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { LogUnavailable, SubscriptionDropped } from '../../src/eventlog/errors.js';
 import { SERVER_BEGIN, eventIn, streamNames } from '../../src/eventlog/eventstoredb/names.js';
-import type { ServerEvent } from '../../src/eventlog/eventstoredb/streams-service.js';
+import type { ServerEvent } from '../../src/eventlog/eventstoredb/names.js';
 import type { EventLog, NewEvent, RecordedEvent } from '../../src/eventlog/port.js';
 import type { ReadFate } from '../support/event-store-calls.js';
 import { rejectionOf } from '../support/rejection.js';

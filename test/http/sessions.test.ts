@@ -73,7 +73,7 @@ describe('A session', () => {
     expect((await post({ Origin: 'http://evil.test' })).status).to.equal(403);
   });
 
-  it('is refused with 429 to a key that has signed in 60 times within an hour, and opened for another key', async () => {
+  it('is refused with 429 after 60 sign-ins of a key within an hour, but not to another key', async () => {
     const [eager, other] = [
       await addKey(admin, { name: 'eager', scopes: ['read'] }),
       await addKey(admin, { name: 'other', scopes: ['read'] }),

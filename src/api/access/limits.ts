@@ -62,7 +62,9 @@ export interface Limits {
   signIn(client: Client): LimitCheck;
 }
 
-/** Sign-ins of a key: each adds a session to the log for ever. A person needs one in 12 hours. */
+/**
+ * Sign-ins of a client: each adds a session, which the log keeps. A browser needs one in 12 hours. Counts loopback too.
+ */
 const SIGN_IN_RATE = { quota: 60, windowSeconds: 3_600, isSet: true };
 
 /** Largest number of counted runs, of about 200 bytes each. Beyond it the service stops counting the oldest. */

@@ -43,7 +43,7 @@ export class AppendCall {
    *
    * @throws {Error} the call has ended, or no answer has come within the deadline: the append may be written
    */
-  send(append: Omit<SentAppend, 'id'>): Promise<AppendAnswer> {
+  send(request: Omit<SentAppend, 'id'>): Promise<AppendAnswer> {
     const { system, deadlineMs } = this.#options;
     return new Promise((resolve, reject) => {
       if (this.#end !== null) return reject(this.#end.reason);
@@ -51,7 +51,7 @@ export class AppendCall {
       const onLate = (): void => this.#settle(id)?.reject(new Error(`No answer within ${deadlineMs} ms`));
       this.#waiting.set(id, { resolve, reject, cancelTimer: system.after(deadlineMs, onLate) });
       const write = (stream: AppendStream): void => {
-        if (this.#end === null) stream.write({ id, ...append });
+        if (this.#end === null) stream.write({ id, ...request });
       };
       this.#stream.then(write, () => undefined);
     });

@@ -12,10 +12,10 @@ import {
 } from '../errors.js';
 import type { Appended } from '../port.js';
 import { AppendCall } from './append-call.js';
-import type { CheckedAppend } from './append-messages.js';
-import { appendedIn } from './append-messages.js';
+import { appendedIn } from './append-answer.js';
 import type { Clients } from './clients.js';
 import { isDenied } from './clients.js';
+import type { CheckedAppend } from './streams-service.js';
 
 /** Most appends without an answer, and most UTF-16 units of their data; more are refused, certainly not sent. */
 export const MAX_WAITING = 20_000;

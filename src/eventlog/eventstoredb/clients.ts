@@ -16,12 +16,12 @@ import { StreamsClient } from './streams-service.js';
 const MAX_CALLS = 90;
 
 /**
- * Unread bytes of a socket that the server may send ahead. With HTTP/2's default of 64 KB a subscription gets that much in
- * one turn of a loop that appends keep busy, falls behind, and the server drops it as too slow: measured with 50 concurrent
- * runs, 3 times a second.
+ * Bytes that the server may send ahead of the reader on one socket. With HTTP/2's default of 64 KB a subscription gets
+ * that much in one turn of a loop that appends keep busy, falls behind, and the server drops it as too slow: measured
+ * with 50 concurrent runs, 3 times a second.
  */
 const WINDOW_BYTES = 4 * 1024 * 1024;
-/** The client's own limit: the server may hold events of 16 MB. */
+/** As in the vendor's channel: the server can hold events of 16 MB, written by projections or over TCP. */
 const MAX_MESSAGE_BYTES = 17 * 1024 * 1024;
 
 /** A call that takes appends and answers them. */
@@ -30,13 +30,14 @@ export type AppendStream = ReturnType<StreamsClient['batchAppend']>;
 export type ReadStream = ReturnType<StreamsClient['read']>;
 
 /**
- * The vendor's client, of which this adapter uses the search for the leader, the channel, the authentication and the
- * generated messages, through members that it has for subclasses. Each call goes to the leader and has no deadline.
+ * The vendor's client. This adapter uses its search for the leader, its authentication and the generated messages of
+ * requests, through members that it has for subclasses, and replaces its private `createChannel`. Each call goes to the
+ * leader and has no deadline.
  */
 class Client extends EventStoreDBClient {
   constructor({ connection, channel, credentials }: ClientSettings) {
     super(connection, channel, credentials ?? undefined);
-    // The channel of the client is the same without the window.
+    // It is private. Ours adds the window. It cannot clear the endpoint of the last failure; the next one overwrites that.
     Object.assign(this, { createChannel: () => this.#openChannel(connection, channel) });
     const { handleError } = this;
     // The client does not await its own error handler, which rejects when the next discovery fails.

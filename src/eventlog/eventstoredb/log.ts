@@ -21,7 +21,6 @@ import type {
 } from '../port.js';
 import { LOG_VERSION, refusalOf } from '../log-version.js';
 import { LogUnreadable, categoryOf, checkAppend } from '../port.js';
-import type { CheckedAppend } from './append-messages.js';
 import { Appender, MAX_WAITING } from './appender.js';
 import { Clients } from './clients.js';
 import { addressIn } from './connection-string.js';
@@ -30,6 +29,7 @@ import { newestHead } from './head.js';
 import { SERVER_BEGIN, streamNames } from './names.js';
 import type { LogName, Reader } from './reads.js';
 import { assertWhole, nameIn, roundTrip, streamEvents } from './reads.js';
+import type { CheckedAppend } from './streams-service.js';
 import { allEvents, follow } from './subscription.js';
 
 /**

@@ -1,7 +1,6 @@
 /** Converts names, positions and events between the log and the client. */
 import type { Position, RecordedEvent } from '../port.js';
 import { categoryOf, flatMetadata } from '../port.js';
-import type { ServerEvent } from './streams-service.js';
 
 /** Holds the identity of the log; readers never see its events. */
 const IDENTITY_STREAM = 'log-identity';
@@ -46,7 +45,24 @@ export function isOurs(read: ReadEvent): read is RecordedEvent {
   return read.stream !== null;
 }
 
-/** The event for readers. Names each field, because V8 copies the rest of an object slowly: 5 µs, of 2 for all else. */
+/** An event as the server records it. */
+export interface ServerEvent {
+  readonly serverStream: string;
+  readonly id: string;
+  readonly type: string;
+  readonly data: string;
+  /** JSON text. */
+  readonly metadata: string;
+  /** Of the tombstone of a deleted stream: larger than any safe integer. */
+  readonly revision: number;
+  readonly position: Position;
+  /** By the server's clock, in milliseconds since 1970. */
+  readonly recordedAtMs: number;
+}
+
+/**
+ * The event for readers. Lists each field: with rest properties (`...rest`) V8 takes 5 µs more, beside 2 µs for all else.
+ */
 export function eventIn(event: ServerEvent, names: StreamNames): ReadEvent {
   const { id, type, data, revision, position, recordedAtMs } = event;
   // The tombstone of a deleted stream has the greatest revision there is.
@@ -61,7 +77,7 @@ export function eventIn(event: ServerEvent, names: StreamNames): ReadEvent {
 const DIGITS = 16;
 const TEXT = /^[0-9a-f]{32}$/;
 
-/** Offsets in the server's log, in bytes. */
+/** Offsets in the server's log in bytes, exact up to 2^53 (8 PiB). */
 interface ServerPosition {
   readonly commit: number;
   readonly prepare: number;

@@ -109,9 +109,9 @@ export async function* follow(
     if (reader.closing.aborted) throw new LogClosed();
     const progress: Progress = { seen: after ?? (await begin()), skipped: 0, isCaughtUp: false };
     for await (const batch of resubscribed(reader, progress, options)) {
-      for (const delivered of batch) {
+      for (const answer of batch) {
         if (signal.aborted) return;
-        const followed = followedIn(delivered, { reader, progress, options });
+        const followed = followedIn(answer, { reader, progress, options });
         if (followed === null) continue;
         last = reachedPosition(followed) ?? last;
         yield followed;
@@ -132,7 +132,7 @@ async function* resubscribed(
   reader: Reader,
   progress: Progress,
   options: SubscribeOptions,
-): AsyncGenerator<readonly Delivered[]> {
+): AsyncGenerator<readonly ReadAnswer[]> {
   const { clients, names } = reader;
   const renewed = (): IdleTimeout => idleTimeout(reader.system, reader.deadlineMs, [options.signal, reader.closing]);
   let waiting = renewed();
@@ -146,9 +146,8 @@ async function* resubscribed(
           // From now on silence means that nothing is appended.
           isConfirmed = true;
           waiting.pause();
-          const delivered = batch.map((answer) => deliveredIn(answer, names)).filter((each) => each !== null);
-          hasProgress ||= delivered.length > 0;
-          yield delivered;
+          hasProgress ||= batch.some(({ kind }) => kind !== 'other');
+          yield batch;
         }
         throw new Error('The server ended the subscription');
       } catch (error) {
@@ -166,52 +165,41 @@ async function* resubscribed(
   }
 }
 
+/** What a subscriber receives for an answer, or null if that is nothing. */
 function followedIn(
-  delivered: Delivered,
-  { reader, progress, options }: { reader: Reader; progress: Progress; options: SubscribeOptions },
+  answer: ReadAnswer,
+  { reader: { names }, progress, options }: { reader: Reader; progress: Progress; options: SubscribeOptions },
 ): Followed | null {
-  if (delivered === 'caughtUp') {
-    if (progress.isCaughtUp) return null;
-    progress.isCaughtUp = true;
-    return { kind: 'caughtUp' };
+  switch (answer.kind) {
+    case 'other':
+      return null;
+    case 'caughtUp':
+      if (progress.isCaughtUp) return null;
+      progress.isCaughtUp = true;
+      return { kind: 'caughtUp' };
+    case 'checkpoint':
+      progress.seen = answer.position;
+      break;
+    case 'event': {
+      const event = eventIn(answer.event, names);
+      progress.seen = event.position;
+      progress.skipped += 1;
+      if (!isWanted(event, names, options)) {
+        if (progress.skipped < CHECKPOINT_EVERY) return null;
+        break;
+      }
+      progress.skipped = 0;
+      return { kind: 'event', event };
+    }
   }
-  progress.seen = positionIn(delivered);
-  const isEvent = isWanted(delivered, reader, options);
-  progress.skipped = isEvent || typeof delivered === 'string' ? 0 : progress.skipped + 1;
-  if (isEvent) return { kind: 'event', event: delivered };
-  if (progress.skipped > 0 && progress.skipped < CHECKPOINT_EVERY) return null;
   progress.skipped = 0;
   return { kind: 'checkpoint', position: progress.seen };
 }
 
-// One subscription of the server.
-
-function positionIn(delivered: ReadEvent | Position): Position {
-  return typeof delivered === 'string' ? delivered : delivered.position;
-}
-
 function isWanted(
-  delivered: ReadEvent | Position,
-  { names }: Reader,
+  event: ReadEvent,
+  names: StreamNames,
   { categories, types }: SubscribeOptions,
-): delivered is RecordedEvent {
-  if (typeof delivered === 'string' || !isOurs(delivered)) return false;
-  return names.isWanted(delivered.stream, categories ?? null) && isOfTypes(delivered.type, types);
-}
-
-/** What a subscription delivers: an event, the position of a checkpoint, or the end of history. */
-type Delivered = ReadEvent | Position | 'caughtUp';
-
-/** What an answer delivers, or null for another answer, such as a confirmation. */
-function deliveredIn(answer: ReadAnswer, names: StreamNames): Delivered | null {
-  switch (answer.kind) {
-    case 'event':
-      return eventIn(answer.event, names);
-    case 'checkpoint':
-      return answer.position;
-    case 'caughtUp':
-      return 'caughtUp';
-    case 'other':
-      return null;
-  }
+): event is RecordedEvent {
+  return isOurs(event) && names.isWanted(event.stream, categories ?? null) && isOfTypes(event.type, types);
 }

@@ -1,18 +1,9 @@
-/** An append, and the meaning of the server's answer to it. */
+/** The meaning of the server's answer to an append. */
 import sharedPb from '@eventstore/db-client/generated/shared_pb.js';
 import type { Status } from '@eventstore/db-client/generated/status_pb.js';
 import { AppendInvalid, AppendTooLarge, LogDenied, RevisionConflict } from '../errors.js';
-import type { Appended, ExpectedRevision, NewEvent } from '../port.js';
-import type { AppendAnswer } from './streams-service.js';
-
-/** An append that has passed its checks. */
-export interface CheckedAppend {
-  readonly stream: string;
-  readonly events: readonly NewEvent[];
-  /** The metadata of each event as JSON text. */
-  readonly metadata: readonly string[];
-  readonly expected: ExpectedRevision | 'any';
-}
+import type { Appended } from '../port.js';
+import type { AppendAnswer, CheckedAppend } from './streams-service.js';
 
 /**
  * The result in an answer.
@@ -21,14 +12,15 @@ export interface CheckedAppend {
  * @throws {RevisionConflict | AppendInvalid | AppendTooLarge | LogDenied} certainly not written
  * @throws {Error} of another class: the append may be written
  */
-export function appendedIn(
-  { written, refusal }: AppendAnswer,
-  append: CheckedAppend,
-  redact: (text: string) => string,
-): Appended {
-  if (refusal !== null) throw refusalIn(refusal, append, redact);
-  if (written === null) throw new Error('The answer has no position');
-  return written;
+export function appendedIn(answer: AppendAnswer, append: CheckedAppend, redact: (text: string) => string): Appended {
+  switch (answer.kind) {
+    case 'written':
+      return { revision: answer.revision, position: answer.position };
+    case 'refused':
+      throw refusalIn(answer.status, append, redact);
+    case 'unknown':
+      throw new Error('The answer has no position');
+  }
 }
 
 const { WrongExpectedVersion, MaximumAppendSizeExceeded, BadRequest } = sharedPb;
