@@ -1,7 +1,9 @@
 import { expect } from 'chai';
+import protobuf from 'google-protobuf';
 import { LogUnavailable, SubscriptionDropped } from '../../src/eventlog/errors.js';
-import { SERVER_BEGIN, eventIn, streamNames } from '../../src/eventlog/eventstoredb/names.js';
+import { SERVER_BEGIN, eventIn, positionOf, streamNames } from '../../src/eventlog/eventstoredb/names.js';
 import type { ServerEvent } from '../../src/eventlog/eventstoredb/names.js';
+import { readAnswerIn } from '../../src/eventlog/eventstoredb/streams-service.js';
 import type { EventLog, NewEvent, RecordedEvent } from '../../src/eventlog/port.js';
 import type { ReadFate } from '../support/event-store-calls.js';
 import { rejectionOf } from '../support/rejection.js';
@@ -130,6 +132,18 @@ describe('EventStoreDB log: reads', () => {
     await bench.log(leader).append('run-1', numbered(2), 'none');
     follower.behave({ leaderPort: leader.port });
     expect(await all(bench.log(follower).readStream('run-1'))).to.have.length(2);
+  });
+
+  it('skip fields that a newer server adds, such as the time of a checkpoint of KurrentDB', () => {
+    const writer = new protobuf.BinaryWriter();
+    writer.writeMessage(3, null, (_, checkpoint) => {
+      checkpoint.writeUint64(1, 5);
+      checkpoint.writeUint64(2, 5);
+      checkpoint.writeMessage(3, null, (__, timestamp) => timestamp.writeInt64(1, 1_700_000_000));
+    });
+    writer.writeMessage(99, null, (_, unknown) => unknown.writeString(1, 'new'));
+    const answer = readAnswerIn(Buffer.from(writer.getResultBuffer()));
+    expect(answer).to.deep.equal({ kind: 'checkpoint', position: positionOf({ commit: 5, prepare: 5 }) });
   });
 
   it('skip the tombstone of a deleted stream', () => {

@@ -115,7 +115,8 @@ function appendAnswerIn(bytes: Buffer): AppendAnswer {
   return position === null ? { id, kind: 'unknown' } : { id, kind: 'written', revision, position };
 }
 
-function readAnswerIn(bytes: Buffer): ReadAnswer {
+/** @throws {Error} the bytes are no message */
+export function readAnswerIn(bytes: Buffer): ReadAnswer {
   let answer: ReadAnswer = { kind: 'other' };
   const reader = new protobuf.BinaryReader(bytes);
   eachField(reader, (field) => {
