@@ -5,7 +5,6 @@
 import type { Logger } from '../system/logger.js';
 import type { System } from '../system/system.js';
 import type { EventLog, Position, RecordedEvent } from '../eventlog/port.js';
-import { lastEvent } from '../eventlog/port.js';
 import type { RunCorrupt } from '../run/errors.js';
 import { runIdOf } from '../run/events.js';
 import type { RunState, UnfinishedRun } from '../run/state.js';
@@ -110,6 +109,7 @@ export class Cluster {
     const { instanceId, failureDetector, registry } = this.#options;
     const sender = heartbeatSender(event);
     if (sender !== null) failureDetector.onHeartbeat(sender);
+    if (sender === instanceId) this.#heartbeat.onRecorded(event);
     const runId = event.metadata['instanceId'] === instanceId ? null : runIdOf(event.stream);
     if (runId !== null) registry.onEventRecorded(runId, event.revision);
   }
@@ -176,6 +176,12 @@ class Heartbeat {
   #received = 0;
   #receivedMs = 0;
   #clockSkewMs: number | null = null;
+  /** When the last heartbeat was sent and acknowledged, by this clock. The subscription delivers it before or after. */
+  #answered: { readonly seq: number | null; readonly sentMs: number; readonly answeredMs: number } = {
+    ...{ seq: null, sentMs: 0, answeredMs: 0 },
+  };
+  /** The last heartbeat that the subscription delivered. */
+  #delivered: Pick<RecordedEvent, 'revision' | 'recordedAtMs'> = { revision: -1 };
   #beating: Promise<void> = Promise.resolve();
 
   constructor(options: HeartbeatOptions) {
@@ -196,7 +202,13 @@ class Heartbeat {
     this.#beating = this.#beat();
   }
 
-  /** Resolves once no append or read is in flight. */
+  /** The subscription has delivered a heartbeat of this instance. */
+  onRecorded(event: RecordedEvent): void {
+    this.#delivered = event;
+    this.#compareClocks();
+  }
+
+  /** Resolves once no append is in flight. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#beating;
@@ -209,10 +221,10 @@ class Heartbeat {
       try {
         const sentMs = this.#clockMs();
         await this.#append();
-        const answeredMs = this.#clockMs();
         this.#acknowledgedMs = system.monotonicMs();
+        this.#answered = { seq: this.#head?.seq ?? null, sentMs, answeredMs: this.#clockMs() };
+        this.#compareClocks();
         this.#checkSubscription();
-        await this.#measureClock(sentMs, answeredMs);
       } catch (error) {
         if (error instanceof LogClosed) return;
         if (error instanceof LogReplaced) return this.#options.onLogReplaced(error);
@@ -241,16 +253,13 @@ class Heartbeat {
     }
   }
 
-  /** Compares the clocks by the last heartbeat, which the server recorded at some time between the two given ones. */
-  async #measureClock(sentMs: number, answeredMs: number): Promise<void> {
-    if (answeredMs - sentMs > MAX_ROUND_TRIP_MS) return;
-    const { log, logger, instanceId } = this.#options;
-    // If the read fails, the next heartbeat measures.
-    const last = await lastEvent(log, instanceStream(instanceId)).catch(() => null);
-    const recordedMs = last?.recordedAtMs;
-    if (recordedMs === undefined) return;
+  /** Compares the clocks by the last heartbeat, which the server recorded between its sending and its answer. */
+  #compareClocks(): void {
+    const { logger, instanceId } = this.#options;
+    const [{ seq, sentMs, answeredMs }, { revision, recordedAtMs }] = [this.#answered, this.#delivered];
+    if (revision !== seq || recordedAtMs === undefined || answeredMs - sentMs > MAX_ROUND_TRIP_MS) return;
     const wasLarge = Math.abs(this.#clockSkewMs ?? 0) > LARGE_SKEW_MS;
-    this.#clockSkewMs = (sentMs + answeredMs) / 2 - recordedMs;
+    this.#clockSkewMs = (sentMs + answeredMs) / 2 - recordedAtMs;
     if (wasLarge || Math.abs(this.#clockSkewMs) <= LARGE_SKEW_MS) return;
     logger.info(
       { instanceId, skewMs: Math.round(this.#clockSkewMs) },
