@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { randomUUID } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { openLogReadOnly } from '../../src/eventlog/embedded/read-only.js';
 import { openEmbeddedLog } from '../../src/eventlog/embedded/log.js';
@@ -176,13 +176,20 @@ onEmbeddedLog(() =>
       }
     });
 
-    it('leaves a folder with other files alone, although it has the name of a cut copy', async () => {
+    it('leaves alone what only has the name of a cut copy: a folder with other files, a file, a link to a log', async () => {
       await onLog((log) => filled(log, 1));
-      const folder = join(bench.path, 'backups', `.council-backup-${randomUUID()}`);
+      const named = (): string => join(bench.path, 'backups', `.council-backup-${randomUUID()}`);
+      const [folder, file, link] = [named(), named(), named()];
       mkdirSync(folder);
       writeFileSync(join(folder, 'note'), 'mine');
+      writeFileSync(file, 'mine');
+      mkdirSync(join(bench.path, 'other'));
+      writeFileSync(join(bench.path, 'other', 'log.sqlite'), 'mine');
+      symlinkSync(join(bench.path, 'other'), link);
       expect((await backup(target('copy'))).code).to.equal(0);
       expect(readdirSync(folder)).to.deep.equal(['note']);
+      expect(partial()).to.have.length(3);
+      expect(readdirSync(join(bench.path, 'other'))).to.deep.equal(['log.sqlite']);
     });
 
     it('leaves the copy of another backup into the same folder alone while it is written', async () => {

@@ -179,14 +179,19 @@ function mb(bytes: number): string {
   return `${(bytes / 1e6).toFixed(0)} MB`;
 }
 
-/** Removes the copies that killed backups have left in a folder. */
+/** Removes the copies that killed backups have left in a folder: no other file, and nothing behind a link. */
 function removeCutCopies(parent: string): void {
-  for (const name of readdirSync(parent).filter((each) => PARTIAL_NAME.test(each))) {
-    const file = join(parent, name, LOG_FILE);
-    if (existsSync(file) && isBeingWritten(file)) continue;
-    // Removes only what a backup writes: a folder with other files stays.
-    rmSync(file, { force: true });
-    if (readdirSync(join(parent, name)).length === 0) rmdirSync(join(parent, name));
+  for (const entry of readdirSync(parent, { withFileTypes: true })) {
+    if (!entry.isDirectory() || !PARTIAL_NAME.test(entry.name)) continue;
+    const folder = join(parent, entry.name);
+    const file = join(folder, LOG_FILE);
+    try {
+      if (existsSync(file) && isBeingWritten(file)) continue;
+      rmSync(file, { force: true });
+      rmdirSync(folder);
+    } catch {
+      // It holds other files, or another backup ends in this moment.
+    }
   }
 }
 
