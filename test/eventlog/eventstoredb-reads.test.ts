@@ -136,12 +136,12 @@ describe('EventStoreDB log: reads', () => {
 
   it('skip fields that a newer server adds, such as the time of a checkpoint of KurrentDB', () => {
     const writer = new protobuf.BinaryWriter();
-    writer.writeMessage(3, null, (_, checkpoint) => {
+    writer.writeMessage(3, true, (_, checkpoint) => {
       checkpoint.writeUint64(1, 5);
       checkpoint.writeUint64(2, 5);
-      checkpoint.writeMessage(3, null, (__, timestamp) => timestamp.writeInt64(1, 1_700_000_000));
+      checkpoint.writeMessage(3, true, (__, timestamp) => timestamp.writeInt64(1, 1_700_000_000));
     });
-    writer.writeMessage(99, null, (_, unknown) => unknown.writeString(1, 'new'));
+    writer.writeMessage(99, true, (_, unknown) => unknown.writeString(1, 'new'));
     const answer = readAnswerIn(Buffer.from(writer.getResultBuffer()));
     expect(answer).to.deep.equal({ kind: 'checkpoint', position: positionOf({ commit: 5, prepare: 5 }) });
   });
