@@ -102,11 +102,18 @@ describeInBrowser('The console during failures', (browser) => {
     try {
       const page = await browser.open(`${short.url}/console/`, { expectsRefusals: true });
       await page.getByRole('heading', { level: 1, name: 'Runs' }).waitFor();
-      // The modules of the old version are gone, until the page of the new one opens.
+      // The modules of the old version are gone, until the page of the new one opens. Those that the page loads in advance
+      // wait for the stop: if they failed before it, the page would reload while the service stops.
       let isGone = true;
-      await page.route('**/assets/**/*.js', (asked) => (isGone ? asked.fulfill({ status: 404 }) : asked.continue()));
+      let onStopped = (): void => undefined;
+      const stopped = new Promise<void>((resolve) => (onStopped = resolve));
+      await page.route('**/assets/**/*.js', async (asked) => {
+        await stopped;
+        await (isGone ? asked.fulfill({ status: 404 }) : asked.continue());
+      });
       page.on('request', (asked) => (isGone = isGone && !asked.isNavigationRequest()));
       await short.stop();
+      onStopped();
       await page.getByRole('link', { name: 'Models' }).click();
       await page.getByRole('status').getByText('The service does not answer').waitFor();
       const reloaded = page.waitForEvent('load');
