@@ -177,11 +177,9 @@ class Heartbeat {
   #receivedMs = 0;
   #clockSkewMs: number | null = null;
   /** When the last heartbeat was sent and acknowledged, by this clock. The subscription delivers it before or after. */
-  #answered: { readonly seq: number | null; readonly sentMs: number; readonly answeredMs: number } = {
-    ...{ seq: null, sentMs: 0, answeredMs: 0 },
-  };
+  #answered: { readonly seq: number; readonly sentMs: number; readonly answeredMs: number } | null = null;
   /** The last heartbeat that the subscription delivered. */
-  #delivered: Pick<RecordedEvent, 'revision' | 'recordedAtMs'> = { revision: -1 };
+  #delivered: RecordedEvent | null = null;
   #beating: Promise<void> = Promise.resolve();
 
   constructor(options: HeartbeatOptions) {
@@ -222,7 +220,7 @@ class Heartbeat {
         const sentMs = this.#clockMs();
         await this.#append();
         this.#acknowledgedMs = system.monotonicMs();
-        this.#answered = { seq: this.#head?.seq ?? null, sentMs, answeredMs: this.#clockMs() };
+        this.#answered = { seq: this.#head?.seq ?? -1, sentMs, answeredMs: this.#clockMs() };
         this.#compareClocks();
         this.#checkSubscription();
       } catch (error) {
@@ -255,9 +253,11 @@ class Heartbeat {
 
   /** Compares the clocks by the last heartbeat, which the server recorded between its sending and its answer. */
   #compareClocks(): void {
+    if (this.#answered === null || this.#answered.seq !== this.#delivered?.revision) return;
     const { logger, instanceId } = this.#options;
-    const [{ seq, sentMs, answeredMs }, { revision, recordedAtMs }] = [this.#answered, this.#delivered];
-    if (revision !== seq || recordedAtMs === undefined || answeredMs - sentMs > MAX_ROUND_TRIP_MS) return;
+    const { sentMs, answeredMs } = this.#answered;
+    const { recordedAtMs } = this.#delivered;
+    if (recordedAtMs === undefined || answeredMs - sentMs > MAX_ROUND_TRIP_MS) return;
     const wasLarge = Math.abs(this.#clockSkewMs ?? 0) > LARGE_SKEW_MS;
     this.#clockSkewMs = (sentMs + answeredMs) / 2 - recordedAtMs;
     if (wasLarge || Math.abs(this.#clockSkewMs) <= LARGE_SKEW_MS) return;
