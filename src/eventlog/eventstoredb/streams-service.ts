@@ -97,7 +97,9 @@ function writeProperty(message: protobuf.BinaryWriter, name: string, value: stri
 // Answers. Their readers compare the field's number: V8 is slow to create an object of readers with numbers as names.
 
 function appendAnswerIn(bytes: Buffer): AppendAnswer {
-  const answer = { id: NaN, revision: 0, position: null as Position | null, status: null as statusPb.Status | null };
+  const answer: { id: number; revision: number; position: Position | null; status: statusPb.Status | null } = {
+    ...{ id: NaN, revision: 0, position: null, status: null },
+  };
   const reader = new protobuf.BinaryReader(bytes);
   eachField(reader, (field) => {
     if (field === 1) withinField(reader, 1, () => withinField(reader, 2, () => (answer.id = reader.readInt64())));
