@@ -43,7 +43,7 @@ onEmbeddedLog(() =>
       const lost = await check(folder);
       expect(lost.code).to.equal(1);
       expect(lost.stdout).to.match(
-        /it ends at event 0: \d+ acknowledged after that are missing\nThe log is not intact/,
+        /it ends at event 0: \d+ acknowledged after that are missing\nThe log is not intact\. Restore what is missing, or accept/,
       );
       expect((await check(folder, '--accept-loss')).code).to.equal(0);
       expect((await check(folder)).code).to.equal(0);

@@ -94,16 +94,16 @@ async function checkLog(folder: string, { system: { sha256 }, say }: CheckDeps):
     const identity = identityOf(log);
     const loss = known && lossOf({ identity: identity ?? known.identity, position: last }, known);
     const { events, streams, faults } = chainsOf(log, { last, sha256 });
-    const found = [...(loss === null ? [] : [loss]), ...log.faults(), ...faults];
+    const damage = [...log.faults(), ...faults];
+    const found = [...(loss === null ? [] : [loss]), ...damage];
     log.assertUnchanged();
     await say(`${file}: ${countOf(events, 'event')} in ${countOf(streams, 'stream')}, the last at position ${last}`);
     for (const fault of found.slice(0, MAX_FAULTS)) await say(`- ${fault}`);
     if (found.length > MAX_FAULTS) await say(`- and ${found.length - MAX_FAULTS} more`);
-    await say(
-      found.length === 0
-        ? 'The log is intact'
-        : 'The log is not intact. Copy the intact records with `council salvage --to DIR`',
-    );
+    if (damage.length > 0) await say('The log is not intact. Copy the intact records with `council salvage --to DIR`');
+    else if (loss !== null)
+      await say('The log is not intact. Restore what is missing, or accept the loss with --accept-loss');
+    else await say('The log is intact');
     return found.length === 0 ? EXIT.done : EXIT.failed;
   } finally {
     log.close();

@@ -10,6 +10,7 @@ import { BODY_LIMITS, assertRules, validated } from '../../api/validation.js';
 import { parseJson } from '../../api/json-text.js';
 import { RequestRefused } from '../../api/problems.js';
 import type { SchemaRegistry } from '../../api/schemas.js';
+import { fieldOf, reasonOf } from '../../system/untrusted.js';
 import type { RunOptions } from './driver.js';
 import { ArgumentInvalid } from './exit-codes.js';
 
@@ -44,7 +45,8 @@ function contentOf(file: string, subject: string): Buffer {
   try {
     bytes = readFileSync(file);
   } catch (error) {
-    throw new ArgumentInvalid({ subject, reason: error instanceof Error ? error.message : String(error) });
+    const reason = fieldOf(error, 'code') === 'ENOENT' ? 'there is no such file' : reasonOf(error);
+    throw new ArgumentInvalid({ subject, reason });
   }
   if (bytes.length <= BODY_LIMITS.maxBytes) return bytes;
   throw new ArgumentInvalid({ subject, reason: `it has more than ${BODY_LIMITS.maxBytes} bytes` });
