@@ -284,7 +284,7 @@ describe('Import rules', () => {
   const graph = importGraph(sourcesUnder(fileURLToPath(new URL('../../src/', import.meta.url))));
 
   it('finds the sources', () => {
-    expect([...graph.keys()]).to.include.members(['errors', 'run/live/registry', 'eventlog/port']);
+    expect([...graph.keys()]).to.include.members(['errors', 'run/runs/runs', 'eventlog/port']);
   });
 
   it('holds every import to the direction of the layers', () => {

@@ -23,11 +23,11 @@ import { openReadModels } from '../projections/read-models.js';
 import { RunFeed } from '../projections/run-feed.js';
 import { RunQueries } from '../projections/run-queries.js';
 import type { RunsInMemory } from '../projections/runs-in-memory.js';
-import { Deadlines } from '../run/live/deadlines.js';
-import { LiveRuns } from '../run/live/live-runs.js';
-import { OwnAppends } from '../run/live/own-appends.js';
-import { RunRegistry } from '../run/live/registry.js';
-import { TokenBus } from '../run/live/tokens.js';
+import { Deadlines } from '../run/runs/deadlines.js';
+import type { RunActor } from '../run/runs/actor.js';
+import { OwnAppends } from '../run/runs/own-appends.js';
+import { Runs } from '../run/runs/runs.js';
+import { TokenBus } from '../run/runs/tokens.js';
 import type { PriceTable } from '../models/prices.js';
 import type { ChartCache } from '../run/chart/machine.js';
 import { chartCache } from '../run/chart/machine.js';
@@ -50,7 +50,7 @@ const DEADLINE_SPREAD_MS = 250;
 
 export interface Context {
   readonly log: EventLog;
-  readonly registry: RunRegistry;
+  readonly registry: Runs;
   readonly queries: RunQueries;
   /** Drafts while the models of this instance write them. */
   readonly tokens: TokenBus;
@@ -126,7 +126,7 @@ export async function createContext(config: ContextConfig, deps: ContextDeps, re
 interface Stores extends OpenedRecord, Pick<ReadModels, 'history' | 'corruptRuns' | 'reader' | 'views'> {
   readonly models: ReadModels;
   readonly corruptDocuments: CorruptDocuments;
-  readonly liveRuns: LiveRuns;
+  readonly live: Map<string, RunActor>;
   readonly ownAppends: OwnAppends;
   readonly projector: Projector;
   readonly documents: Documents;
@@ -141,9 +141,10 @@ async function openStores(config: ContextConfig, deps: ContextDeps, record: Open
   const { dataDir, system, logger, overrides = {} } = deps;
   const { log, identity, head } = record;
   const { sha256 } = system;
-  const [liveRuns, ownAppends, corruptDocuments] = [new LiveRuns(), new OwnAppends(), new CorruptDocuments()];
+  const live = new Map<string, RunActor>();
+  const [ownAppends, corruptDocuments] = [new OwnAppends(), new CorruptDocuments()];
   const models = await openReadModels({
-    ...{ system, liveRuns, from: log, open: overrides.openViews },
+    ...{ system, live, from: log, open: overrides.openViews },
     log: { identity, head, ...(config.eventStore === null && { file: dataDir.logFile }) },
     file: join(dataDir.viewsDir, VIEWS_FILE),
     onFault: faultReporter(logger),
@@ -152,15 +153,15 @@ async function openStores(config: ContextConfig, deps: ContextDeps, record: Open
   const onFault = faultReporter(logger, { corruptRuns, corruptDocuments });
   const projector = new Projector({ log, views, history, ownAppends, system, sha256, onFault });
   const documents = await createDocuments(config, deps, { ...record, history, projector, corruptDocuments });
-  return { ...record, ...models, models, corruptDocuments, liveRuns, ownAppends, projector, documents };
+  return { ...record, ...models, models, corruptDocuments, live, ownAppends, projector, documents };
 }
 
-interface Runs {
+interface RunSide {
   readonly model: BoundedModel;
   readonly prices: PriceTable;
   readonly tokens: TokenBus;
   readonly charts: ChartCache;
-  readonly registry: RunRegistry;
+  readonly registry: Runs;
   /** Null where no other instance shares the log. */
   readonly cluster: Cluster | null;
   readonly members: Members;
@@ -168,9 +169,9 @@ interface Runs {
 }
 
 /** The runs of this instance, and the objects that connect it with other instances. */
-function createRuns(config: ContextConfig, deps: ContextDeps, stores: CountedStores): Runs {
+function createRuns(config: ContextConfig, deps: ContextDeps, stores: CountedStores): RunSide {
   const { dataDir, webSearch: search = null, system, logger, overrides = {} } = deps;
-  const { log, instanceId, history, corruptRuns, documents, liveRuns, ownAppends } = stores;
+  const { log, instanceId, history, corruptRuns, documents, live, ownAppends } = stores;
   const model = createModel(config, deps, (call) => stores.counts.onCallEnded(call));
   const pdfs = pdfReader(overrides.chunkSearch ?? documents.chunkSearch);
   const tools = toolbox(search === null ? [pdfs] : [webSearch(search), pdfs]);
@@ -181,9 +182,9 @@ function createRuns(config: ContextConfig, deps: ContextDeps, stores: CountedSto
   const failureDetector =
     settings &&
     new FailureDetector({ ...settings, instanceId, system, predecessors: dataDir.recordInstance(instanceId) });
-  const registry = new RunRegistry({
+  const registry = new Runs({
     ...{ log, model, prices, tools, tokens, ownAppends, system, instanceId, charts },
-    ...{ liveRuns, corruptRuns, logger, reader: stores.reader, maxActiveRuns: config.maxActiveRuns },
+    ...{ live, corruptRuns, logger, reader: stores.reader, maxActiveRuns: config.maxActiveRuns },
     suspicions: failureDetector ?? ALONE,
   });
   const cluster =
@@ -220,15 +221,15 @@ type ReadSide = Pick<
 >;
 
 /** The objects that answer clients that read runs, blueprints and documents. */
-function createReadSide({ system, logger }: ContextDeps, parts: Stores, { model, prices }: Runs): ReadSide {
+function createReadSide({ system, logger }: ContextDeps, parts: Stores, { model, prices }: RunSide): ReadSide {
   const { log, identity, instanceId, authenticator, history, corruptRuns, corruptDocuments, reader } = parts;
-  const { projector, liveRuns } = parts;
+  const { projector, live } = parts;
   const { sha256 } = system;
   const onFault = faultReporter(logger);
   const models = knownModels(model, prices);
   const logFeed = new LogFeed({ log, corruptRuns, system, onFault, cursors: feedCursors(identity, sha256) });
   const folding = { log, reader, history, projector, system };
-  const queries = new RunQueries({ ...folding, corruptRuns, liveRuns });
+  const queries = new RunQueries({ ...folding, corruptRuns, live });
   return {
     ...{ logFeed, queries },
     feed: new RunFeed({ reader, sha256 }),
@@ -240,7 +241,7 @@ function createReadSide({ system, logger }: ContextDeps, parts: Stores, { model,
 }
 
 /** Subscribes objects to those that were created before them. */
-function connect({ logger, consumers = [] }: ContextDeps, parts: CountedStores & Runs & ReadSide): void {
+function connect({ logger, consumers = [] }: ContextDeps, parts: CountedStores & RunSide & ReadSide): void {
   const { models, registry, cluster, deadlines, feed, views, corruptRuns, corruptDocuments, documents } = parts;
   const { projector, authenticator, ownAppends, counts, seen } = parts;
   ownAppends.subscribe(counts);
@@ -267,7 +268,7 @@ function connect({ logger, consumers = [] }: ContextDeps, parts: CountedStores &
 }
 
 /** Completes the context with the audits, the recovery of runs and `stop`, and starts to fold the log. */
-function withRecovery(deps: ContextDeps, parts: CountedStores & Runs & ReadSide): Context {
+function withRecovery(deps: ContextDeps, parts: CountedStores & RunSide & ReadSide): Context {
   const { system, logger } = deps;
   const { log, registry, cluster, deadlines, history, models, documents, projector, feed, logFeed } = parts;
   const audits = new RunAudits({ ...parts, system, logger });

@@ -31,7 +31,7 @@ export interface Acknowledged extends Appended {
  * @throws {RevisionConflict | AppendTooLarge | AppendInvalid | LogFull | LogCorrupt | LogClosed} certainly not written
  */
 export async function appendWithRetry(
-  log: EventLog,
+  log: Pick<EventLog, 'append'>,
   { stream, events, expected }: StreamAppend,
   retryPolicy: RetryPolicy,
 ): Promise<Acknowledged> {

@@ -3,6 +3,7 @@ import { brokenRules } from '../api/problems.js';
 import { assertBudget } from '../api/validation.js';
 import type { Budget, RunBudget, RunRequestedData } from '../generated/schemas.js';
 import { unpricedText } from '../graph/models-asked.js';
+import { unpricedModel } from '../run/budget/spending.js';
 import { recordedBudget } from '../run/request.js';
 import type { HttpContext } from './route.js';
 
@@ -14,8 +15,8 @@ export function budgetOf(sent: Budget | undefined, other?: Budget): RunBudget | 
 }
 
 /** Refuses a budget in US dollars for a run that may call a model without a price. @throws {RequestRefused} 422 */
-export function assertPriced(request: RunRequestedData, { registry }: Pick<HttpContext, 'registry'>): void {
-  const model = registry.unpricedModel(request);
+export function assertPriced({ budget, graph }: RunRequestedData, { registry }: Pick<HttpContext, 'registry'>): void {
+  const model = (budget?.usd ?? null) === null ? null : unpricedModel(graph, registry.decisionContext());
   if (model === null) return;
   throw brokenRules([{ loc: ['body', 'budget', 'usd'], msg: unpricedText(model), type: 'unpriced_model' }]);
 }

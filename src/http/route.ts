@@ -39,7 +39,7 @@ import type { Inbox } from '../projections/inbox.js';
 import type { LogFeed } from '../projections/log-feed.js';
 import type { RunFeed } from '../projections/run-feed.js';
 import type { RunQueries } from '../projections/run-queries.js';
-import type { RunRegistry } from '../run/live/registry.js';
+import type { Runs } from '../run/runs/runs.js';
 import type { AnswerHeader } from './cors.js';
 import type { OpenCount } from '../system/open-count.js';
 import type { Limits } from '../api/access/limits.js';
@@ -68,16 +68,8 @@ export interface HttpDeps extends SourceRules, AuthenticationRules {
   readonly isLoopback: boolean;
 
   readonly registry: Pick<
-    RunRegistry,
-    | 'start'
-    | 'previewStart'
-    | 'refuse'
-    | 'findRequest'
-    | 'unpricedModel'
-    | 'neededBudget'
-    | 'nextAttempts'
-    | 'cancel'
-    | 'decidePause'
+    Runs,
+    'start' | 'previewStart' | 'refuse' | 'findRequest' | 'decisionContext' | 'cancel' | 'decidePause'
   >;
   readonly queries: Pick<
     RunQueries,

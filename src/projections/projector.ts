@@ -15,7 +15,7 @@ import { documentRecordOf, isDecisive } from '../documents/events.js';
 import type { EventLog, Position, RecordedEvent } from '../eventlog/port.js';
 import { categoryOf } from '../eventlog/port.js';
 import { runIdOf } from '../run/events.js';
-import type { OwnAppends } from '../run/live/own-appends.js';
+import type { OwnAppends } from '../run/runs/own-appends.js';
 import type { RunState } from '../run/state.js';
 import type { RecordedLink } from '../run/stream.js';
 import { assertRecordedFollows, runEventOf } from '../run/stream.js';

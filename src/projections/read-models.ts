@@ -1,6 +1,6 @@
 /** Opens the stored read models of this process with the reader they use. */
 import type { System } from '../system/system.js';
-import type { LiveRuns } from '../run/live/live-runs.js';
+import type { LiveRuns } from '../run/runs/repository.js';
 import type { EventLog } from '../eventlog/port.js';
 import { CorruptRuns } from './corrupt-runs.js';
 import { History } from './run-history.js';
@@ -15,7 +15,7 @@ export interface ReadModelsOptions extends ViewsOptions {
   readonly system: Pick<System, 'after' | 'sha256'>;
   readonly onFault: (error: unknown) => void;
   /** The runs of actors in this process. The actors know the record, so their rows are not compared with it. */
-  readonly liveRuns: Pick<LiveRuns, 'has'>;
+  readonly live: LiveRuns;
   /** Opens the stored rows. Default: the file. */
   readonly open?: typeof openViews | undefined;
 }
@@ -41,7 +41,7 @@ export async function openReadModels({
   from,
   system,
   onFault,
-  liveRuns,
+  live,
   open = openViews,
   ...options
 }: ReadModelsOptions): Promise<ReadModels> {
@@ -64,7 +64,7 @@ export async function openReadModels({
   const reader = new RunReader({
     ...readerOptions,
     seen: async (runId) =>
-      liveRuns.has(runId) ? null : (views.headSeq(runId) ?? (await history.find(runId))?.seq ?? null),
+      live.has(runId) ? null : (views.headSeq(runId) ?? (await history.find(runId))?.seq ?? null),
   });
   const views: RunsInMemory = new RunsInMemory(source, { assertReaches: (runId) => reader.assertReaches(runId) });
   return {

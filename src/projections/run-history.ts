@@ -6,7 +6,7 @@
 import type { System } from '../system/system.js';
 import type { DocumentRecord } from '../documents/events.js';
 import type { Position } from '../eventlog/port.js';
-import type { DuePause } from '../run/live/deadlines.js';
+import type { DuePause } from '../run/runs/deadlines.js';
 import type { UnfinishedRun } from '../run/state.js';
 import { ViewsFull, ViewsLost } from './errors.js';
 import type { BlueprintRow } from './views/blueprint-row.js';

@@ -6,7 +6,7 @@ import type { ExportedEvent } from '../eventsourcing/hash-chain.js';
 import type { EventLog } from '../eventlog/port.js';
 import { lastEvent } from '../eventlog/port.js';
 import { runStream } from '../run/events.js';
-import type { LiveRuns } from '../run/live/live-runs.js';
+import type { LiveRuns } from '../run/runs/repository.js';
 import { RunCorrupt } from '../run/errors.js';
 import type { RunState } from '../run/state.js';
 import type { CorruptRuns } from './corrupt-runs.js';
@@ -45,7 +45,7 @@ export interface RunQueriesOptions {
   readonly projector: Projector;
   readonly system: Pick<System, 'after'>;
   readonly corruptRuns: Pick<CorruptRuns, 'assertNotCorrupt' | 'shown'>;
-  readonly liveRuns: Pick<LiveRuns, 'state'>;
+  readonly live: LiveRuns;
 }
 
 export class RunQueries {
@@ -59,9 +59,9 @@ export class RunQueries {
    * One run: from its actor while it runs here, from the history after its end, or otherwise folded from its stream.
    */
   async find(runId: string): Promise<RunSummary | null> {
-    const { reader, history, corruptRuns, liveRuns } = this.#options;
+    const { reader, history, corruptRuns, live } = this.#options;
     corruptRuns.assertNotCorrupt(runId);
-    const running = liveRuns.state(runId);
+    const running = live.get(runId)?.run ?? null;
     if (running !== null) return summaryOf(running);
     const stored = await history.find(runId);
     if (stored !== null && stored.completedAt !== null) return stored;
@@ -82,9 +82,9 @@ export class RunQueries {
 
   /** The full state of one run: from its actor while it runs here, or otherwise folded from its stream. */
   async state(runId: string): Promise<RunState | null> {
-    const { reader, corruptRuns, liveRuns } = this.#options;
+    const { reader, corruptRuns, live } = this.#options;
     corruptRuns.assertNotCorrupt(runId);
-    return liveRuns.state(runId) ?? (await reader.fold(runId));
+    return live.get(runId)?.run ?? (await reader.fold(runId));
   }
 
   /** One run folded from its stream up to an event, or up to its head if that is earlier. */

@@ -1,5 +1,5 @@
 /** Holds the events of runs that this instance records from their beginning, so that their traces need no read of the log. */
-import type { OwnAppend } from '../run/live/own-appends.js';
+import type { OwnAppend } from '../run/runs/own-appends.js';
 import type { RunEvent } from '../run/events.js';
 import type { RunState } from '../run/state.js';
 import type { Span } from './spans.js';

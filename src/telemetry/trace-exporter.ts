@@ -1,5 +1,5 @@
 /** Exports each run whose end this instance has recorded. A collector that is away slows no run: see `MAX_QUEUED`. */
-import type { OwnAppend } from '../run/live/own-appends.js';
+import type { OwnAppend } from '../run/runs/own-appends.js';
 import type { Logger } from '../system/logger.js';
 import type { System } from '../system/system.js';
 import { settledWithin, wait } from '../system/async/deadline.js';

@@ -3,7 +3,7 @@ import type { ChannelMessage } from '../generated/schemas.js';
 import type { RunFeed } from '../projections/run-feed.js';
 import type { RunQueries } from '../projections/run-queries.js';
 import type { RunEvent } from '../run/events.js';
-import type { TokenBus } from '../run/live/tokens.js';
+import type { TokenBus } from '../run/runs/tokens.js';
 import { openEnding } from './channel.js';
 import { CLOSE_FAULT, CLOSE_NORMAL, closeCodeOf, connectedMessage, unknownRunMessage } from './messages.js';
 import type { Message } from './rich-messages.js';

@@ -1,7 +1,7 @@
 /** The messages of the rich stream: a run's events and tokens as one client receives them. */
 import type { ChannelMessage, RichMessage, RunCompletedData } from '../generated/schemas.js';
 import type { RunEvent } from '../run/events.js';
-import type { Token } from '../run/live/tokens.js';
+import type { Token } from '../run/runs/tokens.js';
 
 /** Most characters of tokens held back until the start of their node is sent; further tokens are dropped. */
 const MAX_WAITING_CHARS = 64 * 1024;

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { neededBudget } from '../../src/run/budget/work.js';
 import type { RunBudget } from '../../src/generated/schemas.js';
 import { ANYONE } from '../../src/keys/caller.js';
 import { usageOf } from '../../src/run/effort.js';
@@ -48,11 +49,11 @@ describe('A run whose prices change at a restart', () => {
   const pausedBefore = (node: string) =>
     runWhen(engine, RUN, (run) => pauseOf(run)?.nextNodes[0] === node && pauseOf(run)?.decision === null);
   const approve = async (node: string, factor: number): Promise<number> => {
-    const usd = engine.registry.neededBudget(await pausedBefore(node))?.usd ?? 0;
+    const usd = neededBudget(await pausedBefore(node), engine.registry.decisionContext())?.usd ?? 0;
     await engine.registry.decidePause(RUN, {
       ...{ caller: ANYONE, comment: null, keyHash: null, bodyHash: node, budget: { usd: usd * factor } },
       expectedSeq: null,
-      choose: () => ({ action: 'approve', modifiedState: null }),
+      choice: { action: 'approve', modifiedState: null },
     });
     return usd;
   };
@@ -60,7 +61,7 @@ describe('A run whose prices change at a restart', () => {
   it('keeps the recorded cost of its calls, and charges and reserves later calls at the new prices', async () => {
     await engine.registry.start(runRequest(RUN, { graph: GRAPH, budget: TIGHT }));
     await approve('plan', 1.02);
-    const before = engine.registry.neededBudget(await pausedBefore('write'))?.usd ?? 0;
+    const before = neededBudget(await pausedBefore('write'), engine.registry.decisionContext())?.usd ?? 0;
     await engine.stop();
     engine = await open(10 * OLD);
     const needed = await approve('write', 1);

@@ -8,7 +8,7 @@ import type { ChunkSearch } from '../../src/search/document-search.js';
 import type { GraphNode } from '../../src/generated/schemas.js';
 import type { RunEvent } from '../../src/run/events.js';
 import type { RunState } from '../../src/run/state.js';
-import type { Token } from '../../src/run/live/tokens.js';
+import type { Token } from '../../src/run/runs/tokens.js';
 import type { SearchProvider } from '../../src/council/tools/web-search.js';
 import type { FakeGemini, GeminiCall } from '../support/fake-gemini.js';
 import { fakeGemini, says } from '../support/fake-gemini.js';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { AttemptFailureKind } from '../../src/council/executors.js';
 import type { RunState } from '../../src/run/state.js';
-import { reportOf } from '../../src/run/live/attempts.js';
+import { reportOf } from '../../src/run/runs/attempts.js';
 import type { Story, When } from '../support/given.js';
 import { attemptOf, given, graphOf, wrote } from '../support/given.js';
 

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { StepFailure } from '../../src/council/executors.js';
 import type { StepOutcome } from '../../src/council/step.js';
 import type { RunState } from '../../src/run/state.js';
-import { reportOf } from '../../src/run/live/attempts.js';
+import { reportOf } from '../../src/run/runs/attempts.js';
 import type { Story, When } from '../support/given.js';
 import { attemptOf, given, graphOf, scored, wrote } from '../support/given.js';
 import { flatState } from '../support/whole-run.js';

@@ -5,7 +5,7 @@ import { canonical } from '../../src/eventsourcing/canonical-json.js';
 import type { BudgetChange, GateChoice, RunRequestedData } from '../../src/generated/schemas.js';
 import type { Caller } from '../../src/keys/caller.js';
 import { ANYONE } from '../../src/keys/caller.js';
-import type { DecisionAnswer } from '../../src/run/commands/decide-pause.js';
+import type { DecisionAnswer } from '../../src/run/runs/runs.js';
 import type { RunEvent } from '../../src/run/events.js';
 import { runStream } from '../../src/run/events.js';
 import { BudgetRefused, NotApprover, PauseMoved, RunFinished, RunNotPaused, RunUnknown } from '../../src/run/errors.js';
@@ -373,7 +373,7 @@ export class Clients {
         ? { action, modifiedState: { current_draft: 'By a human' } }
         : { action, modifiedState: null };
     const decided = { comment: null, keyHash, bodyHash: sha256(action), expectedSeq, budget };
-    const request = { caller, ...decided, choose: () => choice };
+    const request = { caller, ...decided, choice };
     // A repeated vote is answered but not recorded, so another instance does not know its key later.
     const isKnown = this.#recordedWith(runId, keyHash).length > 0;
     const isRepeated = isKnown && this.#decided.some((each) => each.keyHash === keyHash);

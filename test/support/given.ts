@@ -24,7 +24,7 @@ import type { RunEvent, RunFact } from '../../src/run/events.js';
 import type { PauseDecision } from '../../src/run/pauses/human-decision.js';
 import { effectiveChoice, factsOfDecision, applyDeadline } from '../../src/run/pauses/human-decision.js';
 import { evolve, firstState } from '../../src/run/evolve.js';
-import { asRecorded } from '../../src/run/live/actor.js';
+import { asRecorded } from '../../src/run/runs/actor.js';
 import { callOf } from '../../src/run/pending-events.js';
 import { assignmentOf } from '../../src/run/frontier/node-start.js';
 import type { Chart, RunSnapshot } from '../../src/run/chart/machine.js';

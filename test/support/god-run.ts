@@ -2,7 +2,7 @@
 import { nodeSystem } from '../../src/system/system.js';
 import type { Context } from '../../src/app/context.js';
 import type { GodModeState, Graph } from '../../src/generated/schemas.js';
-import type { DecisionRequest } from '../../src/run/commands/decide-pause.js';
+import type { DecisionRequest } from '../../src/run/pauses/human-decision.js';
 import type { RunState } from '../../src/run/state.js';
 import { ANYONE } from '../../src/keys/caller.js';
 import { runStream } from '../../src/run/events.js';
@@ -53,6 +53,6 @@ export async function corruptRecord({ log }: Pick<Context, 'log'>, runId: string
 
 /** A plain decision request for the registry. */
 export function decision(action: 'approve' | 'reject', fields: Partial<DecisionRequest> = {}): DecisionRequest {
-  const choose = () => ({ action, modifiedState: null });
-  return { caller: ANYONE, comment: null, keyHash: null, bodyHash: action, expectedSeq: null, choose, ...fields };
+  const choice = { action, modifiedState: null };
+  return { caller: ANYONE, comment: null, keyHash: null, bodyHash: action, expectedSeq: null, choice, ...fields };
 }

@@ -1,4 +1,6 @@
 /** Runs a council in this process, on the data directory, as the service does. It leaves unfinished runs there alone. */
+import { unpricedModel } from '../../run/budget/spending.js';
+import { neededBudget } from '../../run/budget/work.js';
 import type { System } from '../../system/system.js';
 import { compileBlueprint } from '../../blueprint/compile.js';
 import { councilOf } from '../../blueprint/record.js';
@@ -85,7 +87,8 @@ export async function embeddedDriver(config: Config, options: EmbeddedOptions): 
 
 /** @throws {ArgumentInvalid} a model without a price has a budget in US dollars */
 async function start({ registry }: Context, request: RunRequestedData): Promise<string> {
-  const model = registry.unpricedModel(request);
+  const { budget, graph } = request;
+  const model = (budget?.usd ?? null) === null ? null : unpricedModel(graph, registry.decisionContext());
   if (model === null) return (await registry.start(request)).runId;
   throw new ArgumentInvalid({ subject: 'the budget', reason: unpricedText(model) });
 }
@@ -139,7 +142,10 @@ async function pause({ queries, registry }: Context, runId: string): Promise<God
   const pauseView = run === null ? null : pauseViewOf(run);
   if (pauseView === null || pauseView.pause === null) return null;
   const { run: shown } = pauseView;
-  return godModeState(pauseView, { mayDecide: mayDecide(shown, ANYONE), needed: registry.neededBudget(shown) });
+  return godModeState(pauseView, {
+    mayDecide: mayDecide(shown, ANYONE),
+    needed: neededBudget(shown, registry.decisionContext()),
+  });
 }
 
 /** Errors of a refused decision: the pause is still open, or another has replaced it. */
@@ -176,7 +182,7 @@ async function decide(
       keyHash: null,
       bodyHash,
       ...{ expectedSeq: seq, budget },
-      choose: () => choice,
+      choice,
     });
     return null;
   } catch (error) {

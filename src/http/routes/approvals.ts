@@ -1,4 +1,5 @@
 /** The inbox: open pauses as a list and as a stream of changes. */
+import { neededBudget } from '../../run/budget/work.js';
 import type { Approval } from '../../generated/schemas.js';
 import type { InboxChange, InboxFilter, WaitingPause } from '../../projections/inbox.js';
 import { approval, approvalGone } from '../../api/serializers/approvals.js';
@@ -127,7 +128,7 @@ async function deliverInbox(
 
 /** An open pause as the inbox shows it. */
 export function shownPause({ registry }: HttpContext, pause: WaitingPause): Approval {
-  return approval(pause, registry.neededBudget(pause.run));
+  return approval(pause, neededBudget(pause.run, registry.decisionContext()));
 }
 
 function encodedChange(http: HttpContext, change: InboxChange, id: string | null): Buffer {

@@ -10,7 +10,9 @@ import { bodyOf } from '../body.js';
 import { keyed, outcomeUnknown } from '../idempotency.js';
 import type { ActingRequest } from '../limits.js';
 import { assertFits, overrideOf, refuseOverride } from '../override.js';
-import { brokenRules } from '../../api/problems.js';
+import { RequestRefused, brokenRules } from '../../api/problems.js';
+import { neededBudget } from '../../run/budget/work.js';
+import { nextAttempts } from '../../run/frontier/next-calls.js';
 import type { HttpContext, Route } from '../route.js';
 import { isRunId, runIdIn, runIdText } from '../route.js';
 import { decisionResult, godModeState } from '../../api/serializers/runs.js';
@@ -71,8 +73,8 @@ export async function decide(
   const { comment = null, expected_seq: expectedSeq = null, action, budget } = request.value;
   const { keyHash, bodyHash, sentHash } = keyed(ctx, http, { body: request, caller });
   assertPausable(runId);
-  const choose = (): GateChoice => choiceOf(request.value, http.schemas.validator('state-override.json'));
-  const decision = { caller, comment, keyHash, bodyHash, sentHash, expectedSeq, budget, choose };
+  const choice = choiceOf(request.value, http.schemas.validator('state-override.json'));
+  const decision = { caller, comment, keyHash, bodyHash, sentHash, expectedSeq, budget, choice };
   const deciding = http.registry.decidePause(runId, decision).catch(refuseDecision);
   const outcome = await http.withinDeadline(deciding, outcomeUnknown(runStream(runId)));
   const what = outcome.status === 'paused' ? 'vote cast' : 'pause decided';
@@ -92,19 +94,21 @@ function assertPausable(runId: string): void {
   if (!isRunId(runId)) throw new RunNotPaused({ runId, status: 'unknown' });
 }
 
-/** @throws {RequestRefused} 422, which leaves the pause as it is */
-function choiceOf(request: ApprovalRequest, isOverride: ValidateFunction<StateOverride>): GateChoice {
-  const { action, modified_state: sent = null } = request;
-  switch (action) {
-    case 'approve':
-    case 'reject':
-      return { action, modifiedState: sent };
-    case 'modify':
-      return { action, modifiedState: sent === null ? null : overrideOf(sent, { isOverride, at: AT }) };
-    default:
-      throw brokenRules([
-        { loc: ['body', 'action'], msg: 'Input should be one of ["approve","reject","modify"]', type: 'enum' },
-      ]);
+/** The choice of a request, or the refusal of the request if it has none: 422, which leaves the pause as it is. */
+function choiceOf(
+  { action, modified_state: sent = null }: ApprovalRequest,
+  isOverride: ValidateFunction<StateOverride>,
+): GateChoice | RequestRefused {
+  if (action === 'approve' || action === 'reject') return { action, modifiedState: sent };
+  if (action !== 'modify') {
+    const msg = 'Input should be one of ["approve","reject","modify"]';
+    return brokenRules([{ loc: ['body', 'action'], msg, type: 'enum' }]);
+  }
+  try {
+    return { action, modifiedState: sent === null ? null : overrideOf(sent, { isOverride, at: AT }) };
+  } catch (error) {
+    if (error instanceof RequestRefused) return error;
+    throw error;
   }
 }
 
@@ -123,7 +127,10 @@ function stateRoute(http: HttpContext): Route {
       const pauseView = run === null ? null : pauseViewOf(run);
       if (pauseView === null) throw new SessionUnknown({ runId });
       const { run: shown } = pauseView;
-      const access = { mayDecide: mayDecide(shown, caller), needed: http.registry.neededBudget(shown) };
+      const access = {
+        mayDecide: mayDecide(shown, caller),
+        needed: neededBudget(shown, http.registry.decisionContext()),
+      };
       return { status: 200, body: godModeState(pauseView, access) };
     },
   };
@@ -146,8 +153,8 @@ function nextRoute(http: HttpContext): Route {
       const runId = runIdIn(ctx);
       const run = await withPermit(permits, { http, caller }, () => http.queries.state(runId));
       if (run === null) throw new RunUnknown({ runId });
-      const { registry } = http;
-      const [attempts, needed] = [registry.nextAttempts(run), registry.neededBudget(run)];
+      const context = http.registry.decisionContext();
+      const [attempts, needed] = [nextAttempts(run, context), neededBudget(run, context)];
       const view = { run, pause: openPauseOf(run), attempts, needed, usage: summaryOf(run).usage };
       return { status: 200, body: nextCalls(view) };
     },

@@ -23,6 +23,7 @@ import { failureOf } from '../../run/state.js';
 import type { RouterContext } from '@koa/router';
 import { compileBlueprint } from '../../blueprint/compile.js';
 import type { Graph, Reservation, RunRequest, RunResult, TryRequest } from '../../generated/schemas.js';
+import { neededBudget } from '../../run/budget/work.js';
 import { runStream } from '../../run/events.js';
 
 /** POST /api/councils/run, GET /api/councils/run/{run_id} and POST /api/councils/run/{run_id}/cancel. */
@@ -135,7 +136,7 @@ export async function resultOf(http: HttpContext, run: RunSummary): Promise<RunR
 async function neededBy(http: HttpContext, { id, pauseReason }: RunSummary): Promise<Reservation | null> {
   if (pauseReason !== 'budget') return null;
   const run = await http.withinDeadline(http.queries.state(id));
-  return run && http.registry.neededBudget(run);
+  return run && neededBudget(run, http.registry.decisionContext());
 }
 
 function cancelRoute(http: HttpContext): Route {

@@ -1,6 +1,6 @@
 /** The table of runs in the stored views, with their facets. In the views worker. */
 import type { DatabaseSyncInstance } from '@photostructure/sqlite';
-import type { DuePause } from '../../run/live/deadlines.js';
+import type { DuePause } from '../../run/runs/deadlines.js';
 import type { UnfinishedRun } from '../../run/state.js';
 import { facetTable } from './run-facets.js';
 import type { RunCounts, RunFilter, RunListQuery } from '../run-list.js';

@@ -1,5 +1,5 @@
 /** Begins attempts within the run's budget, and decides what happens if their calls would pass it. */
-import type { CallUsage } from '../../generated/schemas.js';
+import type { CallUsage, Reservation } from '../../generated/schemas.js';
 import { needText } from './budget-text.js';
 import { limitsText } from '../cost-text.js';
 import {
@@ -26,7 +26,7 @@ import {
 } from '../frontier/node-start.js';
 import type { DecisionContext, PendingEvents } from '../pending-events.js';
 import type { FrontierNode, RunState } from '../state.js';
-import { attemptInFlight, memberOf } from '../state.js';
+import { attemptInFlight, memberOf, openPauseOf } from '../state.js';
 
 /** Attempts to begin together: further ones of steps, and the first ones of nodes. */
 export interface Work {
@@ -65,6 +65,14 @@ type RunWithBudget = RunState & { readonly spending: RunSpending };
 export function neededAfterPause(run: RunWithBudget, next: readonly string[], context: DecisionContext): Cost {
   const again = stoppedSteps(run).map((at) => ({ at, delayMs: 0 }));
   return neededToStart(run, { again, nodes: notYetBegun(run, next) }, context);
+}
+
+/** The least budget with which a run goes on, or null if it is not paused for its budget. */
+export function neededBudget(run: RunState, context: DecisionContext): Reservation | null {
+  const pause = openPauseOf(run);
+  const { spending } = run;
+  if (pause?.reason !== 'budget' || spending === null) return null;
+  return reservationFor(neededAfterPause({ ...run, spending }, pause.nextNodes, context));
 }
 
 /** The nodes among these of which no step has begun. */

@@ -20,11 +20,32 @@ import type { Chart, RunSnapshot } from '../chart/machine.js';
 import type { DecisionContext } from '../pending-events.js';
 import { budgetAfter } from '../budget/decision.js';
 import { REJECTED } from '../budget/end.js';
-import { NotApprover, VotesUsedUp } from '../errors.js';
+import { KeyReused, NotApprover, PauseMoved, VotesUsedUp } from '../errors.js';
 import { PendingEvents } from '../pending-events.js';
 import { effectiveOverride, routeUnderOverride } from './override.js';
-import type { RunPause, RunState } from '../state.js';
+import type { Replay } from '../replay.js';
+import type { KeyedDecision, RunPause, RunState } from '../state.js';
 import { openPauseOf } from '../state.js';
+
+/** A request for a decision on a paused run, or a vote on it. */
+export interface DecisionRequest {
+  /** The caller that decides or votes. */
+  readonly caller: Caller;
+  readonly comment: string | null;
+  /** SHA-256 of the Idempotency-Key. */
+  readonly keyHash: string | null;
+  readonly bodyHash: string;
+  /**
+   * Hash of the body as sent, which earlier versions recorded: recognizes a request that is repeated after an upgrade.
+   */
+  readonly sentHash?: string;
+  /** Revision of the pause that it answers, or null to answer any open pause. */
+  readonly expectedSeq: number | null;
+  /** At a pause for the budget: the new totals. */
+  readonly budget?: BudgetChange | undefined;
+  /** The choice, or what is wrong with it, which is thrown only if the run is paused and this caller may decide. */
+  readonly choice: GateChoice | Error;
+}
 
 /** A choice, with the override as sent; `sentState` is absent if there was none or it is not applied. */
 export type SentChoice = GateChoice & Pick<GateDecidedData, 'sentState'>;
@@ -50,11 +71,52 @@ export interface DecisionOutcome {
 }
 
 /** The outcome of a vote: the pause waits for more. */
-export const VOTED: DecisionOutcome = { status: 'paused', error: null };
+const VOTED: DecisionOutcome = { status: 'paused', error: null };
 
 /** The outcome of an action. It depends on nothing else, so that a repeated request gets the same answer. */
-export function outcomeOf(action: GateAction): DecisionOutcome {
+function outcomeOf(action: GateAction): DecisionOutcome {
   return action === 'reject' ? { status: 'failed', error: REJECTED } : { status: 'running', error: null };
+}
+
+/**
+ * The outcome of an earlier decision with the key of a request, or null if there was none or the request has no key.
+ *
+ * @param votes of this key that the record does not hold
+ * @throws {KeyReused} when its body differs
+ */
+export function decidedBefore(
+  { runId, decisions }: RunState,
+  { keyHash, bodyHash, sentHash }: DecisionRequest,
+  votes: readonly KeyedDecision[],
+): DecisionOutcome | null {
+  const earlier = keyHash === null ? undefined : [...decisions, ...votes].find((each) => each.keyHash === keyHash);
+  if (earlier === undefined) return null;
+  if (earlier.bodyHash !== bodyHash && earlier.bodyHash !== sentHash) throw new KeyReused({ runId });
+  return earlier.isVote ? VOTED : outcomeOf(earlier.action);
+}
+
+/**
+ * What a request decides at the open pause: the facts to append, none if this approver has cast the same vote before.
+ *
+ * @throws {NotApprover | PauseMoved | OverrideRefused | VotesUsedUp | BudgetRefused} or the request's `choice`, if it is an error
+ */
+export function decisionOn(
+  { chart, snapshot }: Replay,
+  pause: RunPause,
+  { request, context }: { readonly request: DecisionRequest; readonly context: DecisionContext },
+): { readonly facts: readonly RunFact[]; readonly action: GateAction; readonly outcome: DecisionOutcome } {
+  const { caller, comment, keyHash, bodyHash, expectedSeq, budget, choice: sent } = request;
+  const { run } = snapshot.context;
+  assertApprover(run, pause, { caller });
+  if (sent instanceof Error) throw sent;
+  const choice = effectiveChoice(run, pause, sent);
+  if (expectedSeq !== null && expectedSeq !== pause.seq) {
+    throw new PauseMoved({ runId: run.runId, expectedSeq, actualSeq: pause.seq });
+  }
+  const decision = { ...choice, caller, comment, keyHash, bodyHash, budget };
+  const facts = factsOfDecision(chart, snapshot, { decision, context });
+  const isVote = facts.every(({ type }) => type === 'VoteCast');
+  return { facts, action: choice.action, outcome: isVote ? VOTED : outcomeOf(choice.action) };
 }
 
 /**

@@ -2,7 +2,9 @@
  * The appends of this instance that the subscription has not delivered yet, with the state that each leads to. A state that
  * was folded to decide an append is not folded again to show it.
  */
-import type { RecordedEvent } from '../../eventlog/port.js';
+import type { EventLog, RecordedEvent } from '../../eventlog/port.js';
+import type { Acknowledged, RetryPolicy } from '../../eventsourcing/append-with-retry.js';
+import { appendWithRetry } from '../../eventsourcing/append-with-retry.js';
 import type { SealedAppend } from '../../eventsourcing/handle-command.js';
 import { BoundedMap } from '../../system/bounded-map.js';
 import type { RunEvent, RunFact } from '../events.js';
@@ -19,16 +21,6 @@ export interface OwnAppend {
   readonly characters: number;
   /** The run once it is recorded. */
   readonly after: RunState;
-}
-
-/** An append of sealed facts, before it is made. */
-export function ownAppend(
-  { events, recorded }: Pick<SealedAppend<RunFact>, 'events' | 'recorded'>,
-  { before, after }: Pick<OwnAppend, 'before' | 'after'>,
-): OwnAppend {
-  let characters = 0;
-  for (const { data } of events) characters += data.length;
-  return { before, events: recorded, characters, after };
 }
 
 /** Receives the appends of this instance. */
@@ -56,17 +48,27 @@ export class OwnAppends {
   }
 
   /**
-   * Remembers an append before it makes it, because the subscription may deliver it before the log acknowledges it.
+   * Makes the append of sealed facts, retried by the policy. Remembers it before, because the subscription may deliver it
+   * before the log acknowledges it.
+   *
+   * @throws as `appendWithRetry` does; the append is then forgotten
    */
-  async during<T>(append: OwnAppend, make: () => Promise<T>): Promise<T> {
-    const { runId } = append.after;
-    this.#newest.set(runId, append);
+  async append(
+    log: Pick<EventLog, 'append'>,
+    sealed: SealedAppend<RunFact>,
+    { before, after, retryPolicy }: Pick<OwnAppend, 'before' | 'after'> & { readonly retryPolicy: RetryPolicy },
+  ): Promise<Acknowledged> {
+    let characters = 0;
+    for (const { data } of sealed.events) characters += data.length;
+    const own: OwnAppend = { before, events: sealed.recorded, characters, after };
+    const { runId } = after;
+    this.#newest.set(runId, own);
     try {
-      const made = await make();
-      for (const observer of this.#observers) observer.onRunAppended(append);
-      return made;
+      const acknowledged = await appendWithRetry(log, sealed, retryPolicy);
+      for (const observer of this.#observers) observer.onRunAppended(own);
+      return acknowledged;
     } catch (error) {
-      if (this.#newest.get(runId) === append) this.#newest.delete(runId);
+      if (this.#newest.get(runId) === own) this.#newest.delete(runId);
       throw error;
     }
   }

@@ -1,5 +1,9 @@
 import { expect } from 'chai';
-import { OwnAppends } from '../../../src/run/live/own-appends.js';
+import type { EventLog } from '../../../src/eventlog/port.js';
+import { positionFromText } from '../../../src/eventlog/port.js';
+import type { OwnAppend } from '../../../src/run/runs/own-appends.js';
+import { nodeSystem } from '../../../src/system/system.js';
+import { OwnAppends } from '../../../src/run/runs/own-appends.js';
 import type { RunEvent } from '../../../src/run/events.js';
 import type { RunState } from '../../../src/run/state.js';
 import { begun } from '../../support/given.js';
@@ -27,12 +31,28 @@ const comesBack = (seq: number, id = idOf(seq)) => ({ revision: seq, id });
 describe('An append of this instance that the subscription delivers', () => {
   const before = runAt(1);
   const after = runAt(3);
-  const append = { before, events: eventsAt(2, 3), characters: 0, after };
-  const acknowledged = (): Promise<void> => Promise.resolve();
+  const { signal } = new AbortController();
+  const retryPolicy = { system: nodeSystem(), signal };
+  /** Appends events by a log that calls a function before it acknowledges them. */
+  const append = (
+    own: OwnAppends,
+    onAppend: () => void,
+    recorded = eventsAt(2, 3),
+    states: Pick<OwnAppend, 'before' | 'after'> = { before, after },
+  ) => {
+    const log: Pick<EventLog, 'append'> = {
+      async append() {
+        onAppend();
+        return { revision: states.after.head.seq, position: positionFromText('1') };
+      },
+    };
+    const sealed = { stream: 'run-one', events: [], expected: 'none', recorded } as const;
+    return own.append(log, sealed, { ...states, retryPolicy });
+  };
 
   it('gives the run after it, even if unacknowledged, and is forgotten after its last event', async () => {
     const own = new OwnAppends();
-    await own.during(append, async () => {
+    await append(own, () => {
       expect(own.stateAfter('one', comesBack(2))).to.equal(after);
     });
     expect(own.stateAfter('one', comesBack(3))).to.equal(after);
@@ -42,7 +62,7 @@ describe('An append of this instance that the subscription delivers', () => {
 
   it('gives the recorded run, not the run after it, for an earlier event', async () => {
     const own = new OwnAppends();
-    await own.during(append, async () => {
+    await append(own, () => {
       expect(own.stateAfter('one', comesBack(0))).to.equal(before);
       expect(own.stateAfter('one', comesBack(1))).to.equal(before);
     });
@@ -50,7 +70,7 @@ describe('An append of this instance that the subscription delivers', () => {
 
   it('gives nothing for an event that another instance recorded in its place', async () => {
     const own = new OwnAppends();
-    await own.during(append, async () => {
+    await append(own, () => {
       expect(own.stateAfter('one', comesBack(2, 'of another'))).to.equal(null);
       expect(own.stateAfter('one', comesBack(4))).to.equal(null);
       expect(own.stateAfter('two', comesBack(2))).to.equal(null);
@@ -60,7 +80,13 @@ describe('An append of this instance that the subscription delivers', () => {
   it('is forgotten if it failed', async () => {
     const own = new OwnAppends();
     const refused = new Error('refused');
-    expect(await rejectionOf(own.during(append, () => Promise.reject(refused)))).to.equal(refused);
+    expect(
+      await rejectionOf(
+        append(own, () => {
+          throw refused;
+        }),
+      ),
+    ).to.equal(refused);
     expect(own.stateAfter('one', comesBack(2))).to.equal(null);
     expect(own.size).to.equal(0);
   });
@@ -68,7 +94,7 @@ describe('An append of this instance that the subscription delivers', () => {
   it('is forgotten if more runs have appends in flight than the limit', async () => {
     const own = new OwnAppends(2);
     for (const runId of ['one', 'two', 'three']) {
-      await own.during({ before: null, events: eventsAt(0), characters: 0, after: runAt(0, runId) }, acknowledged);
+      await append(own, () => undefined, eventsAt(0), { before: null, after: runAt(0, runId) });
     }
     expect(own.size).to.equal(2);
     expect(own.stateAfter('one', comesBack(0))).to.equal(null);

@@ -4,33 +4,31 @@ import { TooManyPending } from '../errors.js';
 /** Most runs that may be pending, beside the active ones that MAX_ACTIVE_RUNS bounds. */
 const MAX_PENDING_RUNS = 10_000;
 
-/** Runs the admitted runs. */
-export interface AdmittedRuns {
-  /** Receives a queued run that has got a slot. The receiver must free the slot, also after an error. */
-  onAdmitted(runId: string): void;
+export interface SlotsOptions {
+  /** Most active runs. Paused runs that are resumed may exceed it. */
+  readonly max: number;
+  /**
+   * Receives a queued run that has got a slot, with the last known revision of its record, or null if unknown. The receiver
+   * must free the slot, also after an error.
+   */
+  readonly onAdmitted: (runId: string, knownSeq: number | null) => void;
 }
 
-export class Admission {
-  readonly #maxActive: number;
-  readonly #waiting = new Set<string>();
+export class Slots {
+  readonly #options: SlotsOptions;
+  /** The queued runs with the last known revisions of their records, or null if unknown. */
+  readonly #waiting = new Map<string, number | null>();
   #reserved = 0;
   #active = 0;
-  /** Null before the start and after the end: no queued run is admitted. */
-  #admitted: AdmittedRuns | null = null;
   #isClosed = false;
 
-  constructor(maxActive: number) {
-    this.#maxActive = maxActive;
-  }
-
-  /** Hands queued runs to `admitted` from now on. */
-  start(admitted: AdmittedRuns): void {
-    this.#admitted = admitted;
+  constructor(options: SlotsOptions) {
+    this.#options = options;
   }
 
   /** Takes a slot if one is free and no run is queued for it. */
   tryEnter(): boolean {
-    if (this.#isClosed || this.#active >= this.#maxActive || this.#waiting.size + this.#reserved > 0) return false;
+    if (this.#isClosed || this.#active >= this.#options.max || this.#waiting.size + this.#reserved > 0) return false;
     this.#active += 1;
     return true;
   }
@@ -61,9 +59,9 @@ export class Admission {
     this.#reserved -= 1;
   }
 
-  /** Queues a run for a slot. */
-  enqueue(runId: string): void {
-    this.#waiting.add(runId);
+  /** Queues a run for a slot. A run that is queued already keeps its place. */
+  enqueue(runId: string, knownSeq: number | null): void {
+    this.#waiting.set(runId, knownSeq ?? this.#waiting.get(runId) ?? null);
     this.#fill();
   }
 
@@ -86,11 +84,11 @@ export class Admission {
   }
 
   #fill(): void {
-    for (const runId of this.#waiting) {
-      if (this.#isClosed || this.#admitted === null || this.#active >= this.#maxActive) return;
+    for (const [runId, knownSeq] of this.#waiting) {
+      if (this.#isClosed || this.#active >= this.#options.max) return;
       this.#waiting.delete(runId);
       this.#active += 1;
-      this.#admitted.onAdmitted(runId);
+      this.#options.onAdmitted(runId, knownSeq);
     }
   }
 }

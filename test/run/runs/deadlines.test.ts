@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { Approvals } from '../../../src/generated/schemas.js';
-import type { DuePause } from '../../../src/run/live/deadlines.js';
-import { Deadlines } from '../../../src/run/live/deadlines.js';
+import type { DuePause } from '../../../src/run/runs/deadlines.js';
+import { Deadlines } from '../../../src/run/runs/deadlines.js';
 import type { RunState } from '../../../src/run/state.js';
 import { nodeSystem } from '../../../src/system/system.js';
 import { begun, graphOf } from '../../support/given.js';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Token } from '../../../src/run/live/tokens.js';
-import { TokenBus } from '../../../src/run/live/tokens.js';
+import type { Token } from '../../../src/run/runs/tokens.js';
+import { TokenBus } from '../../../src/run/runs/tokens.js';
 import { modelFailed } from '../../../src/models/failed-exchange.js';
 import { isFinished } from '../../../src/run/state.js';
 import { nodeSystem } from '../../../src/system/system.js';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { StepFailure } from '../../../src/council/executors.js';
-import { retryInMs } from '../../../src/run/live/attempts.js';
+import { retryInMs } from '../../../src/run/runs/attempts.js';
 
 const ALMOST_ONE = 1 - 2 ** -53;
 

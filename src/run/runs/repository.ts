@@ -1,0 +1,238 @@
+/**
+ * Loads runs from the log and appends to them at the exact revision, which is the only lock. An append that claims a run
+ * for this instance makes its actor live.
+ */
+import { ServiceStopping } from '../../errors.js';
+import { RevisionConflict } from '../../eventlog/errors.js';
+import { retryWhileUnavailable } from '../../eventsourcing/append-with-retry.js';
+import { sealAppend } from '../../eventsourcing/handle-command.js';
+import { semaphore } from '../../system/async/semaphore.js';
+import type { TaskTracker } from '../../system/async/task-tracker.js';
+import type { Logger } from '../../system/logger.js';
+import type { ChartCache, RunSnapshot } from '../chart/machine.js';
+import { RunCorrupt } from '../errors.js';
+import type { RunEvent, RunFact } from '../events.js';
+import { claimsRun } from '../events.js';
+import type { PendingEvents } from '../pending-events.js';
+import type { KnownCorruptRuns, Replay } from '../replay.js';
+import { replayRun } from '../replay.js';
+import type { RunState } from '../state.js';
+import { failureOf } from '../state.js';
+import { factsAfter } from '../stream.js';
+import type { ActorHost, Decided, RunActorDeps } from './actor.js';
+import { RunActor, asRecorded } from './actor.js';
+import { Claims } from './claims.js';
+import type { Slots } from './slots.js';
+
+/** The runs that have an actor in this process. */
+export type LiveRuns = ReadonlyMap<string, RunActor>;
+
+/** Receives the states of runs that are not live here. */
+export interface RunObserver {
+  /**
+   * Called when this instance has appended to a run that is not live here, has read it, or has stopped its actor. The
+   * subscription to the log may deliver the same events later.
+   */
+  onRunUpdated(run: RunState): void;
+}
+
+export interface RepositoryDeps extends Omit<RunActorDeps, 'host' | 'commands'> {
+  readonly charts: ChartCache;
+  /** Corrupt runs, which are not continued; one found corrupt when it is loaded is added. */
+  readonly corruptRuns: KnownCorruptRuns;
+  /** Called before a command is decided. @throws {RunCorrupt} when the run's record has lost its end */
+  readonly reader: { assertReaches(runId: string): Promise<void> };
+  readonly logger: Logger;
+  /** The runs that are live here; empty at first. */
+  readonly live: Map<string, RunActor>;
+  readonly slots: Slots;
+  readonly tasks: TaskTracker;
+}
+
+/** What an append follows: a loaded run, or a new one without a snapshot. */
+export interface AppendBase extends Pick<Replay, 'chart'> {
+  readonly snapshot: RunSnapshot | null;
+  /** When the facts were decided; default: now. */
+  readonly at?: string;
+  /** Whether to wait while the disk is full. Default: the caller gets the error. */
+  readonly waitsForRoom?: boolean;
+  /** The decision that claims a new run, so that its transitions are not computed again. */
+  readonly claimDecision?: PendingEvents | null;
+}
+
+/** A recorded claim. */
+interface Claimed {
+  readonly recorded: readonly RunEvent[];
+  readonly decided: Decided;
+  /** Whether another append may have followed it. */
+  readonly isLate: boolean;
+}
+
+/**
+ * Most commands of live runs that are decided and recorded at a time: enough to fill a group commit. Each keeps two states and
+ * the texts of its events until the log acknowledges it; the others keep the answer of their model alone.
+ */
+const MAX_COMMANDS = 256;
+
+export class RunRepository implements ActorHost {
+  readonly #deps: RepositoryDeps;
+  readonly #actorDeps: RunActorDeps;
+  readonly #live: Map<string, RunActor>;
+  readonly #claims = new Claims();
+  readonly #observers: RunObserver[] = [];
+
+  constructor(deps: RepositoryDeps) {
+    this.#deps = deps;
+    this.#live = deps.live;
+    this.#actorDeps = { ...deps, host: this, commands: semaphore(MAX_COMMANDS) };
+  }
+
+  subscribe(observer: RunObserver): void {
+    this.#observers.push(observer);
+  }
+
+  /** @throws {ServiceStopping} */
+  assertTakingWork(): void {
+    if (this.#deps.tasks.isEnding) throw new ServiceStopping();
+  }
+
+  /** How many claims of a run are in flight here. */
+  claimsInFlight(runId: string): number {
+    return this.#claims.count(runId);
+  }
+
+  /** Counts work that may claim a run, until `endClaim`. */
+  beginClaim(runId: string): void {
+    this.#claims.begin(runId, 'claims');
+  }
+
+  endClaim(runId: string): void {
+    this.#claims.end(runId, 'claims');
+  }
+
+  /** The recorded run, or null if there is none. @throws {ServiceStopping | RunCorrupt} */
+  async load(runId: string): Promise<Replay | null> {
+    this.assertTakingWork();
+    await this.#deps.reader.assertReaches(runId);
+    const replayed = await this.#replay(runId);
+    if (replayed !== null) this.onEventRecorded(runId, replayed.snapshot.context.run.head.seq);
+    return replayed;
+  }
+
+  /** The recorded run, or null if there is none. Retries while the log is unavailable, because no caller waits. */
+  loadOnceAvailable(runId: string): Promise<Replay | null> {
+    const { system } = this.#deps;
+    return retryWhileUnavailable(() => this.#replay(runId), { system, signal: this.#deps.tasks.signal });
+  }
+
+  #replay(runId: string): Promise<Replay | null> {
+    const { log, system, corruptRuns, charts } = this.#deps;
+    return replayRun(log, runId, { charts, sha256: system.sha256, corruptRuns });
+  }
+
+  /**
+   * Appends facts to a run that is not live here, or to a new one. If they claim the run, its actor starts.
+   *
+   * @returns the run after them, or null if another append came first
+   */
+  async append(runId: string, base: AppendBase, facts: readonly RunFact[]): Promise<RunState | null> {
+    const { log, system, ownAppends, tasks } = this.#deps;
+    // 1. Seal the facts and compute the run after them.
+    const { sealed, first, to } = this.#sealed(runId, base, facts);
+    const before = base.snapshot?.context.run ?? null;
+    const after = to.context.run;
+    const kind = claimsRun(facts) ? 'claims' : 'others';
+    this.#claims.begin(runId, kind);
+    try {
+      // 2. Append them, until the log acknowledges or refuses.
+      const retryPolicy = { system, waitsForRoom: base.waitsForRoom === true, signal: tasks.signal };
+      const { isRepeated } = await ownAppends.append(log, sealed, { before, after, retryPolicy });
+      if (kind === 'others') {
+        this.onEventRecorded(runId, after.head.seq);
+        this.notify(after);
+        return after;
+      }
+      // 3. Another append to this run may be recorded already, while its acknowledgement is still on the way.
+      const hasWaited = await this.#claims.othersEnded(runId);
+      // From here until the actor is live, this code must not await: an event delivered in between would be lost.
+      const isLate = this.#claims.takeOvertaken(runId) || isRepeated || hasWaited;
+      // 4. Make the actor of the claimed run live.
+      const actor = new RunActor(base.chart, first, this.#actorDeps);
+      const decided = { to, assignments: base.claimDecision?.assignments };
+      return await this.#activate(actor, { recorded: sealed.recorded, decided, isLate });
+    } catch (error) {
+      if (error instanceof RevisionConflict) return null;
+      throw error;
+    } finally {
+      this.#claims.end(runId, kind);
+    }
+  }
+
+  /**
+   * An append of facts, the snapshot before them (of a new run: after its first event) and the one after them.
+   *
+   * @throws {TransitionRefused} when the chart does not allow one of them
+   */
+  #sealed(runId: string, { chart, snapshot, at, claimDecision = null }: AppendBase, facts: readonly RunFact[]) {
+    const after = factsAfter(snapshot?.context.run.head ?? null, runId, facts);
+    // A claim was folded with the time of its decision, so it must be recorded with the same time.
+    const decidedAt = claimDecision?.context.at ?? at;
+    const sealed = sealAppend(this.#deps, decidedAt === undefined ? after : { at: decidedAt, ...after });
+    const { recorded } = sealed;
+    const first = snapshot ?? chart.first(recorded[0]);
+    const rest = snapshot === null ? recorded.slice(1) : recorded;
+    const to =
+      claimDecision === null
+        ? rest.reduce((from, fact) => chart.next(from, fact), first)
+        : asRecorded(claimDecision.snapshot, recorded.at(-1));
+    return { sealed, first, to };
+  }
+
+  /** Makes the actor of a claimed run live. The run holds a slot. */
+  async #activate(actor: RunActor, { recorded, decided, isLate }: Claimed): Promise<RunState> {
+    const { runId, head } = decided.to.context.run;
+    const other = this.#live.get(runId);
+    // The log acknowledged this claim late. The run has continued here meanwhile, with another slot.
+    if (other !== undefined && other.run.head.seq >= head.seq) {
+      this.#deps.slots.leave();
+      return other.run;
+    }
+    // The other actor does not know yet that it has lost the run.
+    other?.stop();
+    this.#live.set(runId, actor);
+    if (isLate) await actor.adoptLate(recorded, decided);
+    else actor.adopt(recorded, decided);
+    return actor.run;
+  }
+
+  /** Makes a live actor, or the claim under way, read events of another instance up to a revision. */
+  onEventRecorded(runId: string, seq: number): void {
+    const actor = this.#live.get(runId);
+    if (actor === undefined) this.#claims.markOvertaken(runId);
+    else if (actor.run.head.seq < seq)
+      this.#deps.tasks.track(actor.catchUp()).catch((error: unknown) => this.reportFault(runId, error));
+  }
+
+  /** Passes the state of a run that is not live here to the observers. */
+  notify(run: RunState): void {
+    for (const observer of this.#observers) observer.onRunUpdated(run);
+  }
+
+  onActorStopped(run: RunState): void {
+    const { runId, phase, request, progress } = run;
+    if (!this.#live.delete(runId)) return;
+    this.notify(run);
+    const failure = failureOf(run)?.kind;
+    // Never a draft.
+    const fields = { runId, status: phase.status, executionMode: request.executionMode, score: progress.shown.score };
+    const more = { iterationCount: progress.iterationCount, ...(failure !== undefined && { failure }) };
+    this.#deps.logger.info({ ...fields, ...more }, `run ${phase.status}`);
+    this.#deps.slots.leave();
+  }
+
+  reportFault(runId: string, error: unknown): void {
+    const { corruptRuns, logger } = this.#deps;
+    if (error instanceof RunCorrupt) corruptRuns.mark(error);
+    else logger.error({ runId, err: error }, 'run: fault');
+  }
+}

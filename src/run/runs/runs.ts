@@ -1,0 +1,422 @@
+/**
+ * The runs of a service: starts, cancels, decides and continues them. A run is live here while this instance owns it: then
+ * it has an actor in memory. Any other run is loaded from the log when a command for it arrives. The exact revision of an
+ * append is the only lock between instances.
+ */
+import { LogUnavailable } from '../../eventlog/errors.js';
+import { checkAppend } from '../../eventlog/port.js';
+import { sealAppend } from '../../eventsourcing/handle-command.js';
+import type { RunFailedData, RunRequestedData } from '../../generated/schemas.js';
+import { settledWithin } from '../../system/async/deadline.js';
+import { semaphore } from '../../system/async/semaphore.js';
+import { TaskTracker } from '../../system/async/task-tracker.js';
+import { BoundedMap } from '../../system/bounded-map.js';
+import type { RunCommand } from '../decide.js';
+import { decide } from '../decide.js';
+import { KeyReused, RunFinished, RunNotPaused, RunUnknown } from '../errors.js';
+import type { RunFact } from '../events.js';
+import { claimsRun } from '../events.js';
+import { deadlineOf } from '../pauses/approvals.js';
+import type { DecisionOutcome, DecisionRequest } from '../pauses/human-decision.js';
+import { applyDeadline, decidedBefore, decisionOn } from '../pauses/human-decision.js';
+import type { DecisionContext } from '../pending-events.js';
+import { decisionContext } from '../pending-events.js';
+import { assertReaches } from '../replay.js';
+import { firstFacts, refusedRunFacts } from '../request.js';
+import type { KeyedDecision, RunState, UnfinishedRun } from '../state.js';
+import { openPauseOf } from '../state.js';
+import { factsAfter, readRun } from '../stream.js';
+import type { RunActor } from './actor.js';
+import type { AppendBase, RepositoryDeps, RunObserver } from './repository.js';
+import { RunRepository } from './repository.js';
+import { Slots } from './slots.js';
+
+export interface RunsDeps extends Omit<RepositoryDeps, 'slots' | 'tasks'> {
+  readonly maxActiveRuns: number;
+  /** Which other instances are suspected to be dead. */
+  readonly suspicions: { isSuspect(instanceId: string): boolean };
+}
+
+/** The outcome of a decision, made by this request or by an equal one before it. */
+export interface DecisionAnswer extends DecisionOutcome {
+  readonly isRepeated: boolean;
+}
+
+/**
+ * Most runs that are read and claimed at a time: enough to fill a group commit. With many more, the first would start
+ * late.
+ */
+const MAX_TAKING = 64;
+/**
+ * Most votes remembered that were sent again under a new Idempotency-Key; the oldest is forgotten first. A forgotten vote that
+ * is repeated after its pause was decided is refused.
+ */
+const MAX_REPEATED_VOTES = 1_000;
+/**
+ * How long stop() waits for the log to take the releases, in milliseconds. Other instances recover the runs that are not
+ * released in that time as orphans.
+ */
+const RELEASE_DEADLINE_MS = 5_000;
+
+export class Runs {
+  readonly #deps: RunsDeps;
+  readonly #live: Map<string, RunActor>;
+  readonly #slots: Slots;
+  readonly #repository: RunRepository;
+  /** Commands and claims, so that stop() can wait for them. */
+  readonly #tasks = new TaskTracker();
+  readonly #taking = semaphore(MAX_TAKING);
+  /** By run. An equal start waits for the first and gets its answer. */
+  readonly #starting = new Map<string, Promise<RunRequestedData>>();
+  /** By run and hash of the key. The log records nothing for these votes, so only memory holds their keys. */
+  readonly #repeatedVotes = new BoundedMap<string, KeyedDecision>(MAX_REPEATED_VOTES);
+  /** Commands wait for this. */
+  #ready: Promise<void> = Promise.resolve();
+
+  constructor(deps: RunsDeps) {
+    this.#deps = deps;
+    this.#live = deps.live;
+    this.#slots = new Slots({
+      max: deps.maxActiveRuns,
+      onAdmitted: (runId, knownSeq) => void this.#tasks.track(this.#take(runId, knownSeq)),
+    });
+    this.#repository = new RunRepository({ ...deps, slots: this.#slots, tasks: this.#tasks });
+  }
+
+  /** Adds an observer of the runs that are not live here. */
+  subscribe(observer: RunObserver): void {
+    this.#repository.subscribe(observer);
+  }
+
+  /**
+   * Delays the commands start, refuse, cancel and decidePause until the unfinished runs are queued, so that no new run
+   * overtakes them.
+   */
+  delayCommandsUntil(ready: Promise<void>): void {
+    this.#ready = ready;
+  }
+
+  // Starts.
+
+  /**
+   * Records a new run and starts it, or leaves it pending when no slot is free. Resolves when its first events are
+   * durable; with a slot the run's actor is then live and has started its first attempts.
+   *
+   * @returns the recorded request: with a repeated key that of the first
+   * @throws {KeyReused} the run exists and was requested with another body
+   * @throws {TooManyPending} when no further run may be pending; nothing is recorded
+   */
+  async start(request: RunRequestedData): Promise<RunRequestedData> {
+    await this.#ready;
+    this.#repository.assertTakingWork();
+    return await this.#tasks.track(this.#startOnce(request));
+  }
+
+  async #startOnce(request: RunRequestedData): Promise<RunRequestedData> {
+    const { runId, bodyHash } = request;
+    const earlier = this.#starting.get(runId);
+    if (earlier !== undefined) {
+      await earlier.catch(() => undefined);
+      const repeated = await this.findRequest(runId, [bodyHash]);
+      if (repeated !== null) return repeated;
+    }
+    const recording = this.#recordStart(request);
+    this.#starting.set(runId, recording);
+    try {
+      return await recording;
+    } finally {
+      this.#starting.delete(runId);
+    }
+  }
+
+  async #recordStart(request: RunRequestedData): Promise<RunRequestedData> {
+    const { runId } = request;
+    const chart = this.#deps.charts.of(request);
+    // 1. Take a slot, or reserve a place in the queue.
+    const hasSlot = this.#slots.tryEnter();
+    if (!hasSlot) this.#slots.reserve();
+    let run: RunState | null = null;
+    try {
+      // 2. Decide the first facts and record them; with a slot the run is then live.
+      const { facts, claimDecision } = firstFacts(chart, request, { hasSlot, context: this.decisionContext() });
+      run = await this.#repository.append(runId, { chart, snapshot: null, claimDecision }, facts);
+      // 3. Without a slot the recorded run waits in the queue.
+      if (run !== null && !hasSlot) this.#slots.enqueue(runId, null);
+    } finally {
+      if (!hasSlot) this.#slots.endReservation();
+      else if (run === null) this.#slots.leave();
+    }
+    // 4. An equal start that was recorded before gives the answer.
+    return run === null ? await this.#firstRequest(request) : request;
+  }
+
+  /** Records a run that cannot begin: it is requested and fails in one append. Returns and throws as `start` does. */
+  async refuse(request: RunRequestedData, failure: RunFailedData): Promise<RunRequestedData> {
+    await this.#ready;
+    this.#repository.assertTakingWork();
+    const base = { chart: this.#deps.charts.of(request), snapshot: null };
+    const run = await this.#tasks.track(
+      this.#repository.append(request.runId, base, refusedRunFacts(request, failure)),
+    );
+    return run === null ? await this.#firstRequest(request) : request;
+  }
+
+  /**
+   * The facts that a start would record now if a slot is free; records nothing.
+   *
+   * @throws {AppendTooLarge} as the start would
+   */
+  previewStart(request: RunRequestedData): readonly RunFact[] {
+    const chart = this.#deps.charts.of(request);
+    const { facts } = firstFacts(chart, request, { hasSlot: true, context: this.decisionContext() });
+    const { stream, events, expected } = sealAppend(this.#deps, factsAfter(null, request.runId, facts));
+    checkAppend(stream, events, expected);
+    return facts;
+  }
+
+  /**
+   * The recorded request of a run, or null if there is no such run.
+   *
+   * @param bodyHashes hashes that an equal body may have been recorded with
+   * @throws {KeyReused} when its body differs
+   */
+  async findRequest(runId: string, bodyHashes: readonly string[]): Promise<RunRequestedData | null> {
+    for await (const { type, data } of readRun(this.#deps.log, runId, { max: 1 })) {
+      if (type !== 'RunRequested') break;
+      if (!bodyHashes.includes(data.bodyHash)) throw new KeyReused({ runId });
+      return data;
+    }
+    return null;
+  }
+
+  /** The recorded request of an equal start that was appended before this one. */
+  async #firstRequest({ runId, bodyHash }: RunRequestedData): Promise<RunRequestedData> {
+    const first = await this.findRequest(runId, [bodyHash]);
+    // After a conflict the first event must be readable. If it is not, the log is unavailable.
+    if (first === null) throw new LogUnavailable();
+    return first;
+  }
+
+  // Commands on recorded runs.
+
+  /**
+   * Cancels an unfinished run, whichever instance runs it.
+   *
+   * @param actor name of the key that cancels, or null if the service has none
+   * @throws {RunUnknown | RunFinished | RunCorrupt}
+   */
+  async cancel(runId: string, actor: string | null = null): Promise<RunState> {
+    await this.#ready;
+    const run = await this.#tasks.track(this.#cancel(runId, { type: 'CancelRun', actor }));
+    this.dequeue(runId);
+    return run;
+  }
+
+  async #cancel(runId: string, command: RunCommand): Promise<RunState> {
+    const finished = ({ phase }: RunState) => new RunFinished({ runId, status: phase.status, action: 'cancel' });
+    for (;;) {
+      this.#repository.assertTakingWork();
+      // 1. The actor of a live run records the cancellation, unless it stops meanwhile.
+      const actor = this.#live.get(runId);
+      if (actor !== undefined) {
+        const facts = await actor.send(command);
+        if (facts?.length === 0) throw finished(actor.run);
+        if (facts !== null) return actor.run;
+        continue;
+      }
+      // 2. Any other run is loaded and decided, again if it becomes live or another append comes first.
+      const replayed = await this.#repository.load(runId);
+      if (this.#live.has(runId)) continue;
+      if (replayed === null) throw new RunUnknown({ runId });
+      const { chart, snapshot } = replayed;
+      const { facts } = decide(chart, snapshot, { command, context: this.decisionContext() });
+      if (facts.length === 0) throw finished(snapshot.context.run);
+      const run = await this.#repository.append(runId, replayed, facts);
+      if (run !== null) return run;
+    }
+  }
+
+  /**
+   * Records a human's decision on the open pause and, unless it ends the run, continues it here. A repeated
+   * Idempotency-Key gets its earlier answer, whatever the run's state.
+   *
+   * @throws {KeyReused | RunNotPaused | NotApprover | PauseMoved | OverrideRefused | BudgetRefused | RunCorrupt} or the
+   *   request's `choice`, if it is an error; nothing is recorded
+   */
+  async decidePause(runId: string, request: DecisionRequest): Promise<DecisionAnswer> {
+    await this.#ready;
+    return await this.#tasks.track(this.#decidePause(runId, request));
+  }
+
+  async #decidePause(runId: string, request: DecisionRequest): Promise<DecisionAnswer> {
+    const { keyHash, bodyHash } = request;
+    const voteKey = `${runId} ${keyHash}`;
+    let answers: number | null = null;
+    for (;;) {
+      // 1. Load the run, after an actor here has adopted its appends.
+      await this.#live.get(runId)?.settled();
+      const replayed = await this.#repository.load(runId);
+      if (replayed === null) throw new RunNotPaused({ runId, status: 'unknown' });
+      const { run } = replayed.snapshot.context;
+      // 2. Repeat the answer to an equal request.
+      const vote = this.#repeatedVotes.get(voteKey);
+      const earlier = decidedBefore(run, request, vote === undefined ? [] : [vote]);
+      if (earlier !== null) return { ...earlier, isRepeated: true };
+      // 3. Refuse the request unless the pause is open that it answers.
+      const pause = openPauseOf(run);
+      if (pause === null) throw new RunNotPaused({ runId, status: run.phase.status });
+      if (pause.seq !== (answers ??= pause.seq)) throw new RunNotPaused({ runId, status: 'decided already' });
+      // 4. Decide. A repeated vote changes nothing, but its new key is remembered.
+      const { facts, action, outcome } = decisionOn(replayed, pause, { request, context: this.decisionContext() });
+      if (facts.length === 0) {
+        if (keyHash !== null) this.#repeatedVotes.set(voteKey, { keyHash, bodyHash, action, isVote: true });
+        return { ...outcome, isRepeated: true };
+      }
+      // 5. Record the decision. A run that it resumes takes a slot even if none is free.
+      if (claimsRun(facts)) this.#slots.enter();
+      if (await this.#isAppended(runId, replayed, facts)) return { ...outcome, isRepeated: false };
+    }
+  }
+
+  /** Appends facts. Those that claim the run hold a slot, which is freed if another append came first or this one fails. */
+  async #isAppended(runId: string, base: AppendBase, facts: readonly RunFact[]): Promise<boolean> {
+    let after: RunState | null = null;
+    try {
+      after = await this.#repository.append(runId, base, facts);
+      return after !== null;
+    } finally {
+      if (after === null && claimsRun(facts)) this.#slots.leave();
+    }
+  }
+
+  /**
+   * Applies the rule of the open pause's deadline, if it has passed.
+   *
+   * @returns the deadline of the pause that is open afterwards, ISO 8601, or null if there is none; a deadline that has
+   *   passed could not be applied, because no slot is free
+   */
+  applyDeadline(runId: string): Promise<string | null> {
+    return this.#tasks.track(this.#applyDeadline(runId));
+  }
+
+  async #applyDeadline(runId: string): Promise<string | null> {
+    for (;;) {
+      // 1. Load the run, and wait while the log is unavailable, because no caller does.
+      await this.#live.get(runId)?.settled();
+      this.#repository.assertTakingWork();
+      await this.#deps.reader.assertReaches(runId);
+      const replayed = await this.#repository.loadOnceAvailable(runId);
+      if (replayed === null) return null;
+      // 2. Decide. A run that the deadline resumes needs a free slot.
+      const context = this.decisionContext();
+      const facts = applyDeadline(replayed.chart, replayed.snapshot, context);
+      if (facts.length === 0 || (claimsRun(facts) && !this.#slots.tryEnter())) {
+        const { run } = replayed.snapshot.context;
+        const pause = openPauseOf(run);
+        return pause === null ? null : deadlineOf(run, pause);
+      }
+      // 3. Record what the deadline leads to.
+      if (await this.#isAppended(runId, { ...replayed, at: context.at, waitsForRoom: true }, facts)) return null;
+    }
+  }
+
+  // Runs without a live owner: pending or released ones, and those whose owner is suspected to be dead.
+
+  /** Queues runs without a live owner, in the order given. */
+  recover(orphans: Iterable<Omit<UnfinishedRun, 'owner'>>): void {
+    for (const { runId, seq } of orphans) this.#slots.enqueue(runId, seq ?? null);
+  }
+
+  /** Removes a run from the queue: another instance owns it, or it has finished. */
+  dequeue(runId: string): void {
+    this.#slots.dequeue(runId);
+  }
+
+  /** Whether a run is live here, being claimed or queued. */
+  holds(runId: string): boolean {
+    return this.#live.has(runId) || this.#repository.claimsInFlight(runId) > 0 || this.#slots.isQueued(runId);
+  }
+
+  /** Claims a queued run that has got a slot, unless a live instance owns it; else frees the slot. */
+  async #take(runId: string, knownSeq: number | null): Promise<void> {
+    let isLive = false;
+    if (!this.holds(runId)) {
+      this.#repository.beginClaim(runId);
+      try {
+        isLive = await this.#taking.run(() => this.#claim(runId, knownSeq));
+      } catch (error) {
+        this.#repository.reportFault(runId, error);
+      } finally {
+        this.#repository.endClaim(runId);
+      }
+    }
+    if (!isLive) this.#slots.leave();
+  }
+
+  /** @returns whether the run is live here afterwards */
+  async #claim(runId: string, knownSeq: number | null): Promise<boolean> {
+    const { log, suspicions, instanceId } = this.#deps;
+    while (!this.#tasks.isEnding) {
+      // 1. Load the run, which must contain what a view has seen of it.
+      const replayed = await this.#repository.loadOnceAvailable(runId);
+      await assertReaches(runId, replayed, { seen: knownSeq ?? -1, log });
+      if (replayed === null) return false;
+      // 2. Claim it unless a live instance owns it.
+      const { chart, snapshot } = replayed;
+      const { ownership, phase } = snapshot.context.run;
+      const { owner } = ownership;
+      const isOwn = owner === instanceId;
+      const isHeldHere = this.#live.has(runId) || this.#repository.claimsInFlight(runId) > 1;
+      const isOwned = isOwn ? isHeldHere : owner !== null && !suspicions.isSuspect(owner);
+      // An own run that was abandoned is not taken over from a dead owner, so it does not count as that.
+      const reason = phase.status === 'pending' ? 'started' : owner === null || isOwn ? 'handover' : 'recovered';
+      const command: RunCommand = { type: 'ClaimRun', reason };
+      const context = this.decisionContext();
+      const facts = isOwned ? [] : decide(chart, snapshot, { command, context }).facts;
+      if (facts.length === 0) {
+        this.#repository.notify(snapshot.context.run);
+        return false;
+      }
+      // 3. Record the claim.
+      if ((await this.#repository.append(runId, { ...replayed, waitsForRoom: true }, facts)) !== null) return true;
+    }
+    return false;
+  }
+
+  /** The context of a decision taken now. */
+  decisionContext(): DecisionContext {
+    return decisionContext(this.#deps);
+  }
+
+  /** Makes the live actor of a run read the events that another instance has recorded. */
+  onEventRecorded(runId: string, seq: number): void {
+    this.#repository.onEventRecorded(runId, seq);
+  }
+
+  /** The state of a run that is live here, or null. */
+  live(runId: string): RunState | null {
+    return this.#live.get(runId)?.run ?? null;
+  }
+
+  /** How many runs are live here, and how many are queued for a slot. */
+  load(): { readonly active: number; readonly queued: number } {
+    return { active: this.#live.size, queued: this.#slots.queued };
+  }
+
+  // The end.
+
+  /** Stops all runs without recording anything: aborts their attempts and forgets them. */
+  abandon(): void {
+    for (const actor of [...this.#live.values()]) actor.stop();
+  }
+
+  /** Takes no new work, aborts all attempts and releases every run, so that any instance may claim it. */
+  async stop(): Promise<void> {
+    this.#slots.close();
+    await this.#tasks.end();
+    const actors = [...this.#live.values()];
+    const released = Promise.allSettled(actors.map((actor) => actor.release()));
+    await settledWithin(released, { system: this.#deps.system, maxMs: RELEASE_DEADLINE_MS });
+    for (const actor of actors) actor.stop();
+  }
+}
