@@ -38,12 +38,11 @@ import { createDocuments } from './documents.js';
 import { createModel, createPrices, knownModels, providerNames } from './model.js';
 import { Readiness } from './readiness.js';
 import type { OpenedRecord } from './record.js';
-import { openRecord, VIEWS_FILE } from './record.js';
+import { VIEWS_FILE, openRecord, watchedLog } from './record.js';
 import { Recovery } from './recovery.js';
 import { faultReporter } from './fault-reporter.js';
 import { RunAudits } from './run-audits.js';
 import { Counts } from '../telemetry/counts.js';
-import { timedLog } from '../telemetry/timed-log.js';
 
 /** Longest random wait before one of several instances acts on the deadline of a pause, in milliseconds. */
 const DEADLINE_SPREAD_MS = 250;
@@ -111,7 +110,10 @@ export async function createContext(config: ContextConfig, deps: ContextDeps, re
   try {
     record.seen.start();
     const counts = new Counts(providerNames(deps.model));
-    const log = timedLog(record.log, { system: deps.system, onAppended: (ms) => counts.onAppended(ms) });
+    const log = watchedLog(record.log, {
+      ...{ system: deps.system, isEmbedded: config.eventStore === null },
+      onAppended: (ms) => counts.onAppended(ms),
+    });
     const stores = { ...(await openStores(config, deps, { ...record, log })), counts };
     const runs = createRuns(config, deps, stores);
     const readSide = createReadSide(deps, stores, runs);

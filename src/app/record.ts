@@ -7,6 +7,7 @@ import { LogCorrupt } from '../eventlog/errors.js';
 import type { EventLog, Position, RecordedEvent } from '../eventlog/port.js';
 import { Authenticator } from '../keys/authenticator.js';
 import type { Logger } from '../system/logger.js';
+import type { System } from '../system/system.js';
 import type { ContextConfig, ContextDeps } from './context-deps.js';
 import type { SeenLog } from './seen-log.js';
 import { checkSeenLog } from './seen-log.js';
@@ -64,8 +65,7 @@ async function openedLog(
 ): Promise<EventLog> {
   const { openLog = openNamed } = overrides;
   const watch = { ...logWatch(logger), onBroken: onLogBroken };
-  const log = await openLog({ ...placeOf(config, dataDir), ...watch, system });
-  return config.eventStore === null ? withRecordErrors(log) : log;
+  return await openLog({ ...placeOf(config, dataDir), ...watch, system });
 }
 
 /** Logs corruption and a full disk of the embedded log; the service continues. */
@@ -93,18 +93,40 @@ function placeOf(
 }
 
 /**
- * Wraps a log. If a call meets a corrupt part of the file, it throws the error of the one record that the call was
- * about: a run, document, blueprint or webhook. The service continues to serve the others.
+ * The log as the service uses it. It reports how long appends take. If a call meets a corrupt part of the embedded log's file,
+ * it throws the error of the one record that the call was about: a run, document, blueprint or webhook. The service
+ * continues to serve the others.
  */
-function withRecordErrors(log: EventLog): EventLog {
+export function watchedLog(
+  log: EventLog,
+  {
+    system,
+    isEmbedded,
+    onAppended,
+  }: {
+    readonly system: Pick<System, 'monotonicMs'>;
+    readonly isEmbedded: boolean;
+    /** Receives the time from the call of an append to its acknowledgement, in milliseconds. */
+    readonly onAppended: (ms: number) => void;
+  },
+): EventLog {
   return {
-    append: (stream, events, expected) =>
-      log.append(stream, events, expected).catch((error: unknown) => {
-        throw recordFault(error, { stream, seq: expected === 'none' ? 0 : expected + 1 });
-      }),
-    readStream: (stream, range) => read(log.readStream(stream, range), { stream, seq: range?.from ?? 0 }),
+    async append(stream, events, expected) {
+      const fromMs = system.monotonicMs();
+      try {
+        const appended = await log.append(stream, events, expected);
+        onAppended(system.monotonicMs() - fromMs);
+        return appended;
+      } catch (error) {
+        throw isEmbedded ? recordFault(error, { stream, seq: expected === 'none' ? 0 : expected + 1 }) : error;
+      }
+    },
+    readStream(stream, range) {
+      const events = log.readStream(stream, range);
+      return isEmbedded ? read(events, { stream, seq: range?.from ?? 0 }) : events;
+    },
     readAll: (after, range) => log.readAll(after, range),
-    subscribe: (after, following) => log.subscribe(after, following),
+    subscribe: (after, options) => log.subscribe(after, options),
     identity: () => log.identity(),
     head: () => log.head(),
     hasGaps: () => log.hasGaps(),

@@ -4,14 +4,14 @@ import { brokenRules } from '../api/problems.js';
 import { assertPriced } from './budget.js';
 import type { HttpContext } from './route.js';
 import { AppendOutcomeUnknown } from '../eventlog/errors.js';
-import type { RunFailedData, RunRequestedData, RunStart } from '../generated/schemas.js';
+import type { RunRequestedData, RunStart } from '../generated/schemas.js';
 import { runStream } from '../run/events.js';
 import type { RunParameters } from '../run/request.js';
 import { keyedRunId } from '../run/request.js';
 import type { Answer } from './answer.js';
 import type { Caller } from '../keys/caller.js';
-import type { ActingRequest, StartContext } from './limits.js';
-import { startWithinLimits } from './limits.js';
+import type { ActingRequest, BuiltRequest } from './limits.js';
+import { recordStart } from './limits.js';
 import { runStart } from '../api/serializers/runs.js';
 
 /** Name of the header. */
@@ -83,13 +83,6 @@ function normalizeEscapes(part: string): string {
 /** The id of the run, the hashes that identify a repeated request, and the name of the caller. */
 export type RunIdentity = Pick<RunParameters, 'runId' | 'keyHash' | 'bodyHash' | 'actor'>;
 
-/** The request of a new run, before it is recorded. */
-export interface BuiltRequest {
-  readonly request: RunRequestedData;
-  /** The failure of a run that cannot start, or null. */
-  readonly failure: RunFailedData | null;
-}
-
 export interface StartOptions {
   readonly body: ReadBody<unknown>;
   readonly caller: Caller;
@@ -103,59 +96,30 @@ export interface StartAnswer extends Answer {
 }
 
 /** Starts a run. A repeated start is answered before any other check, also of its blueprint. */
-export async function startRunOnce(
-  ctx: ActingRequest,
-  http: HttpContext,
-  { body, caller, buildRequest }: StartOptions,
-): Promise<StartAnswer> {
-  const { key, keyHash, bodyHash, sentHash } = keyed(ctx, http, { body, caller });
-  const { runId, earlierId } = await runIdsOf(ctx, http, key);
+export async function startRunOnce(ctx: ActingRequest, http: HttpContext, options: StartOptions): Promise<StartAnswer> {
+  const { authenticator, registry, withinDeadline } = http;
+  const { uuid, sha256 } = http.system;
+  const { caller, buildRequest } = options;
+  const { key, keyHash, bodyHash, sentHash } = keyed(ctx, http, options);
+  // 1. The id of the run: derived from the key, so that equal starts are appends to one stream.
+  const scope = key === null ? null : { ...keyScope(ctx), key };
+  const secret = scope === null ? null : await withinDeadline(authenticator.idSecret.read());
+  const runId = scope === null ? uuid() : keyedRunId(scope, secret, sha256);
   const run = { runId, keyHash, bodyHash, actor: caller.actor };
-  const recorded = await http.withinDeadline(
-    findOrStart({ ctx, http, caller }, { run, earlierId, sentHash, buildRequest }),
-    outcomeUnknown(runStream(runId)),
-  );
-  return { status: 202, body: runStart(recorded) };
-}
-
-/** The id of the run that a start names by its key, and the id that earlier versions gave it, or null without a key. */
-async function runIdsOf(
-  ctx: ActingRequest,
-  { authenticator, system: { uuid, sha256 }, withinDeadline }: HttpContext,
-  key: string | null,
-): Promise<{ readonly runId: string; readonly earlierId: string | null }> {
-  if (key === null) return { runId: uuid(), earlierId: null };
-  const scope = { ...keyScope(ctx), key };
-  const secret = await withinDeadline(authenticator.idSecret.read());
-  return { runId: keyedRunId(scope, secret, sha256), earlierId: keyedRunId(scope, null, sha256) };
-}
-
-/** What `findOrStart` looks for, and how it builds the request if it finds nothing. */
-interface WantedRun extends Pick<StartOptions, 'buildRequest'> {
-  readonly run: RunIdentity;
-  /** The run's id if an earlier version started it, or null without a key. */
-  readonly earlierId: string | null;
-  readonly sentHash: string;
-}
-
-/** The recorded request of a run: of the earlier run with the same key, or of the run that this call starts. */
-async function findOrStart(
-  start: StartContext & { readonly http: HttpContext },
-  { run, earlierId, sentHash, buildRequest }: WantedRun,
-): Promise<RunRequestedData> {
-  const { registry, log } = start.http;
-  const { runId, bodyHash } = run;
-  const ids = earlierId === null ? [] : [runId, earlierId];
-  const found = await Promise.all(ids.map((id) => registry.findRequest(id, [bodyHash, sentHash])));
-  const repeated = found.find((each) => each !== null) ?? null;
-  if (repeated !== null) return repeated;
-  const { request, failure } = await buildRequest(run);
-  assertPriced(request, start.http);
-  const recorded = await startWithinLimits(start, request, () =>
-    failure === null ? registry.start(request) : registry.refuse(request, failure),
-  );
-  if (recorded === request) log.info({ runId, blueprintId: request.blueprintId }, 'run requested');
-  return recorded;
+  const recording = async (): Promise<RunRequestedData> => {
+    // 2. A run that the key has started before, also under the id that earlier versions gave it.
+    const ids = scope === null ? [] : [runId, keyedRunId(scope, null, sha256)];
+    const found = await Promise.all(ids.map((id) => registry.findRequest(id, [bodyHash, sentHash])));
+    const repeated = found.find((each) => each !== null) ?? null;
+    if (repeated !== null) return repeated;
+    // 3. Else a new run.
+    const built = await buildRequest(run);
+    assertPriced(built.request, http);
+    const recorded = await recordStart({ ctx, http, caller }, built);
+    if (recorded === built.request) http.log.info({ runId, blueprintId: recorded.blueprintId }, 'run requested');
+    return recorded;
+  };
+  return { status: 202, body: runStart(await withinDeadline(recording(), outcomeUnknown(runStream(runId)))) };
 }
 
 /** The error of a request if the log has not acknowledged its append to a stream in time. */

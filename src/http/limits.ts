@@ -4,7 +4,7 @@ import type { Context } from 'koa';
 import type { RoutedRequest } from '../api/access/client-address.js';
 import type { LimitCheck } from '../api/access/limits.js';
 import { clientOf } from '../api/access/limits.js';
-import type { RunRequestedData } from '../generated/schemas.js';
+import type { RunFailedData, RunRequestedData } from '../generated/schemas.js';
 import type { Caller } from '../keys/caller.js';
 import type { HttpContext } from './route.js';
 
@@ -20,24 +20,36 @@ export interface ActingRequest extends Pick<Context, 'method' | 'path' | 'append
   readonly req: RoutedRequest & Pick<IncomingMessage, 'headersDistinct'>;
 }
 
+/** The request of a new run, before it is recorded. */
+export interface BuiltRequest {
+  readonly request: RunRequestedData;
+  /** The failure of a run that cannot start, or null. */
+  readonly failure: RunFailedData | null;
+}
+
 /** The request that starts a run, and its caller. */
 export interface StartContext {
   readonly ctx: ActingRequest;
-  readonly http: Pick<HttpContext, 'limits' | 'trustedProxies'>;
+  readonly http: Pick<HttpContext, 'limits' | 'trustedProxies' | 'registry'>;
   readonly caller: Caller;
 }
 
-/** Starts a run under the limits, and counts it only if this request started it. @throws {RequestRefused} 429 */
-export async function startWithinLimits(
+/**
+ * Records a start under the limits, or a run that cannot begin; counts it only if this request started it.
+ *
+ * @returns the recorded request: of this start, or of an equal one that came first
+ * @throws {RequestRefused} 429
+ */
+export async function recordStart(
   { ctx, http, caller }: StartContext,
-  request: RunRequestedData,
-  start: () => Promise<RunRequestedData>,
+  { request, failure }: BuiltRequest,
 ): Promise<RunRequestedData> {
-  const check = http.limits.run(clientOf(ctx.req, caller, http), request.runId);
+  const { limits, registry } = http;
+  const check = limits.run(clientOf(ctx.req, caller, http), request.runId);
   enforceLimits(ctx, check);
   let recorded: RunRequestedData | null = null;
   try {
-    return (recorded = await start());
+    return (recorded = await (failure === null ? registry.start(request) : registry.refuse(request, failure)));
   } finally {
     // The start failed, or an equal request came first.
     if (recorded !== request) check.uncount();

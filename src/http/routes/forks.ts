@@ -33,7 +33,7 @@ import { withPermit, permitsFor } from '../concurrency.js';
 import type { HttpContext, Route } from '../route.js';
 import { runIdIn } from '../route.js';
 import { outcomeUnknown } from '../idempotency.js';
-import { startWithinLimits } from '../limits.js';
+import { recordStart } from '../limits.js';
 import { forkPlan, runStart } from '../../api/serializers/runs.js';
 import { runStream } from '../../run/events.js';
 
@@ -79,7 +79,7 @@ export function forkRoutes(http: HttpContext): readonly Route[] {
       const facts = http.registry.previewStart(request);
       assertWithinExecutionLimit(request, executionLimitError(facts));
       if (isDry) return { status: 200, body: forkPlan(planFork(facts)) };
-      const starting = startWithinLimits({ ctx, http, caller }, request, () => http.registry.start(request));
+      const starting = recordStart({ ctx, http, caller }, { request, failure: null });
       const recorded = await http.withinDeadline(starting, outcomeUnknown(runStream(request.runId)));
       http.log.info({ runId: recorded.runId, parent: recorded.parent, actor: caller.actor }, 'run forked');
       return { status: 202, body: runStart(recorded) };
