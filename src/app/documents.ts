@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import type { CitedChunk, DocumentQuery } from '../council/tools/pdf-reader.js';
 import { findChunks } from '../council/tools/pdf-reader.js';
-import { DocumentCorrupt } from '../documents/errors.js';
+import { DocumentCorrupt, DocumentUnknown } from '../documents/errors.js';
 import type { DocumentRecord } from '../documents/events.js';
 import { isDecisive } from '../documents/events.js';
 import type { Ingested, UploadedFile } from '../documents/store.js';
@@ -11,7 +11,7 @@ import type { ChunkRange, NumberedChunk } from '../documents/stored-chunks.js';
 import type { CorruptDocuments, DocumentCheck } from '../documents/verify.js';
 import { OFFLINE_EMBEDDING_MODEL } from '../embeddings/offline.js';
 import type { Embeddings } from '../embeddings/port.js';
-import { embeddingsOf, reportFailureOnce } from '../embeddings/provider.js';
+import { embeddingsOf, reportFailureOnce, isPermanent } from '../embeddings/provider.js';
 import type { Position, RecordedEvent } from '../eventlog/port.js';
 import { EXTRACT_LIMITS, pdfExtractor } from '../pdf/extract.js';
 import { ViewsLost } from '../projections/errors.js';
@@ -25,7 +25,9 @@ import { SearchIndexer } from '../search/indexer.js';
 import type { ContextConfig, ContextDeps } from './context-deps.js';
 import { DocumentAudits } from './document-audits.js';
 import type { OpenedRecord } from './record.js';
-import { VectorCompleter } from './vector-completer.js';
+import { ServiceStopping } from '../errors.js';
+import { wait } from '../system/async/deadline.js';
+import type { System } from '../system/system.js';
 
 /** How long the service tries an append to a document, in milliseconds, before it answers the upload with 503. */
 const APPEND_DEADLINE_MS = 10_000;
@@ -223,4 +225,58 @@ function ifViewsLost<T>(answer: () => T | Promise<T>): (error: unknown) => T | P
     if (error instanceof ViewsLost) return answer();
     throw error;
   };
+}
+
+/** Wait after a failure to compute or record vectors, in milliseconds. */
+const RETRY_VECTORS_MS = 60_000;
+
+export interface VectorCompleterDeps {
+  readonly store: Pick<DocumentStore, 'complete'>;
+  readonly system: Pick<System, 'after'>;
+  readonly onFault: (error: unknown) => void;
+}
+
+export class VectorCompleter {
+  readonly #deps: VectorCompleterDeps;
+  readonly #stopping = new AbortController();
+  readonly #incomplete = new Set<string>();
+  #running: Promise<void> | null = null;
+
+  constructor(deps: VectorCompleterDeps) {
+    this.#deps = deps;
+  }
+
+  complete(documentId: string): void {
+    this.#incomplete.add(documentId);
+    this.#running ??= this.#run();
+  }
+
+  /** Ends the waits for the next try. */
+  abort(): void {
+    this.#stopping.abort();
+  }
+
+  /** Resolves when no document is being completed. */
+  async settled(): Promise<void> {
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    const { store, system, onFault } = this.#deps;
+    const { signal } = this.#stopping;
+    for (const documentId of this.#incomplete) {
+      this.#incomplete.delete(documentId);
+      try {
+        await store.complete(documentId);
+      } catch (error) {
+        if (signal.aborted || error instanceof ServiceStopping) return;
+        if (!isPermanent(error)) onFault(error);
+        // These failures are permanent; all others are retried.
+        if (error instanceof DocumentUnknown || error instanceof DocumentCorrupt) continue;
+        await wait(system, RETRY_VECTORS_MS, signal);
+        this.#incomplete.add(documentId);
+      }
+    }
+    this.#running = null;
+  }
 }

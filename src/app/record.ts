@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { OpenLogOptions } from '../eventlog/open.js';
 import { openLog as openNamed } from '../eventlog/open.js';
-import { LogCorrupt } from '../eventlog/errors.js';
+import { LogCorrupt, LogDenied, LogUnavailable } from '../eventlog/errors.js';
 import type { EventLog, Position, RecordedEvent } from '../eventlog/port.js';
 import { Authenticator } from '../keys/authenticator.js';
 import type { Logger } from '../system/logger.js';
@@ -12,7 +12,6 @@ import type { ContextConfig, ContextDeps } from './context-deps.js';
 import type { SeenLog } from './seen-log.js';
 import { checkSeenLog } from './seen-log.js';
 import type { DataDirectory } from './data-directory.js';
-import { LogContact } from './log-contact.js';
 import { BlueprintCorrupt } from '../blueprint/errors.js';
 import { blueprintIdOf } from '../blueprint/events.js';
 import { DocumentCorrupt } from '../documents/errors.js';
@@ -21,6 +20,8 @@ import { RunCorrupt } from '../run/errors.js';
 import { runIdOf } from '../run/events.js';
 import { WebhookCorrupt } from '../webhooks/errors.js';
 import { isOfWebhooks } from '../webhooks/events.js';
+import { backoffMs } from '../system/async/retry.js';
+import { rootCause } from './fault-reporter.js';
 
 export interface OpenedRecord {
   readonly log: EventLog;
@@ -162,4 +163,52 @@ function recordFault(error: unknown, { stream, seq }: Place): unknown {
   if (blueprintId !== null) return new BlueprintCorrupt({ blueprintId, seq, reason }, { cause: error });
   if (isOfWebhooks(stream)) return new WebhookCorrupt({ stream, seq, reason }, { cause: error });
   return error;
+}
+
+/** Wait between two tries, in milliseconds. */
+const BACKOFF = { firstMs: 50, longestMs: 2_000 };
+
+/** Log lines by the state of the log. */
+const LINES = {
+  away: 'the event log cannot be reached: waiting for it',
+  denied: 'the event log refuses this service: check the user and password in EVENTSTORE_URL; trying again',
+};
+
+export class LogContact {
+  readonly #deps: Pick<ContextDeps, 'system' | 'logger' | 'onLogAway'>;
+  #state: keyof typeof LINES | 'reached' = 'reached';
+
+  constructor(deps: Pick<ContextDeps, 'system' | 'logger' | 'onLogAway'>) {
+    this.#deps = deps;
+  }
+
+  /** Repeats a call until the log answers. @throws every error of the call but LogUnavailable */
+  async ask<T>(call: () => Promise<T>): Promise<T> {
+    for (let failures = 1; ; failures += 1) {
+      try {
+        const result = await call();
+        this.#markReached();
+        return result;
+      } catch (error) {
+        if (!(error instanceof LogUnavailable)) throw error;
+        this.#markAway(error);
+      }
+      await new Promise<void>((resolve) => this.#deps.system.after(backoffMs(BACKOFF, failures), resolve));
+    }
+  }
+
+  #markReached(): void {
+    if (this.#state === 'reached') return;
+    this.#state = 'reached';
+    this.#deps.onLogAway?.(false);
+    this.#deps.logger.info({}, 'the event log answers');
+  }
+
+  #markAway(error: LogUnavailable): void {
+    const state = error instanceof LogDenied ? 'denied' : 'away';
+    if (this.#state === state) return;
+    this.#state = state;
+    this.#deps.onLogAway?.(true);
+    this.#deps.logger.error({ reason: rootCause(error).message }, LINES[state]);
+  }
 }

@@ -14,8 +14,6 @@ import {
   convertInchesToTwip,
 } from 'docx';
 import type { DraftElement, DraftNode, DraftTag } from '../console/record/draft-tree.js';
-import { noteLabel, referencesIn } from './notes.js';
-import { childrenOf, rowsIn } from './rows.js';
 import { xmlText } from './xml-text.js';
 
 export const CODE_FONT = 'Courier New';
@@ -247,4 +245,46 @@ export class DraftWriter {
 
 function textOf(node: DraftNode): string {
   return typeof node === 'string' ? node : node.children.map(textOf).join('');
+}
+
+/** The label of a reference. */
+export function noteLabel({ children: [label] }: DraftElement): string {
+  return typeof label === 'string' ? label : '';
+}
+
+/** The first definition of each footnote that the text outside of footnotes refers to, by label. */
+export function referencesIn(tree: readonly DraftNode[]): ReadonlyMap<string, DraftElement> {
+  const defined = new Map<string, DraftElement>();
+  const referred = new Set<string>();
+  const walk = (node: DraftNode): void => {
+    if (typeof node === 'string') return;
+    const [mark] = node.children;
+    if (node.tag === 'sup') referred.add(noteLabel(node));
+    else if (node.tag !== 'aside' || typeof mark !== 'object') node.children.forEach(walk);
+    else if (!defined.has(noteLabel(mark))) defined.set(noteLabel(mark), node);
+  };
+  tree.forEach(walk);
+  return new Map([...defined].filter(([label]) => referred.has(label)));
+}
+
+/** Most columns of a table that Word opens. */
+const MAX_COLUMNS = 63;
+
+/** The rows of a table; the last cell of a row that is too long has the texts of the rest. */
+export function rowsIn({ tag, children }: DraftElement): readonly DraftElement[] {
+  return children.flatMap((each) => {
+    if (typeof each === 'string') return [];
+    return each.tag === 'tr' && tag !== 'tr' ? [{ ...each, children: cellsOf(each) }] : rowsIn(each);
+  });
+}
+
+function cellsOf({ children }: DraftElement): readonly DraftNode[] {
+  if (children.length <= MAX_COLUMNS) return children;
+  const [last = '', ...rest] = children.slice(MAX_COLUMNS - 1);
+  const texts = rest.flatMap((each) => [' | ', ...childrenOf(each)]);
+  return [...children.slice(0, MAX_COLUMNS - 1), { tag: 'td', children: [...childrenOf(last), ...texts] }];
+}
+
+export function childrenOf(node: DraftNode): readonly DraftNode[] {
+  return typeof node === 'string' ? [node] : node.children;
 }

@@ -1,7 +1,7 @@
 /** The routes under /v1/responses: start, poll, resume and cancel a run as a response. */
 import type { RouterContext } from '@koa/router';
 import { assertMayRead } from '../api/access/authentication.js';
-import type { ResponseRequest } from '../generated/schemas.js';
+import type { ResponseRequest, ResponseEvent } from '../generated/schemas.js';
 import type { Answer } from '../http/answer.js';
 import { bodyOf } from '../http/body.js';
 import { encodeEvent } from '../http/event-stream.js';
@@ -12,18 +12,19 @@ import { parameterIn } from '../http/route.js';
 import { RunFinished } from '../run/errors.js';
 import { runStream } from '../run/events.js';
 import type { RunState } from '../run/state.js';
+import { finalDraftOf } from '../run/state.js';
 import { modelStarts } from './council-model.js';
 import { quoted, refusal } from './errors.js';
 import type { FollowDeps } from './followed-run.js';
 import { endOf } from './followed-run.js';
 import { progressLine } from './progress.js';
-import { responseBase, responseOf, runIdOfResponse } from './response-object.js';
-import { responseEvents } from './response-events.js';
+import { responseBase, responseOf, runIdOfResponse, messageIdOf, messageOf, textOf } from './response-object.js';
 import type { Encode } from './stream.js';
 import { RUN_ID_HEADER, comment, streamAnswer } from './stream.js';
 import type { SentMessage } from './topic.js';
 import { conversationOf } from './topic.js';
 import { assertResponseSupported } from './unsupported.js';
+import { piecesOf } from './pieces.js';
 
 export function responseRoutes(following: FollowDeps): readonly Route[] {
   return [createRoute(following), getRoute(following), cancelRoute(following.http)];
@@ -174,4 +175,48 @@ function messagesIn({ input, instructions }: ResponseRequest): readonly SentMess
     throw refusal(message, { code: 'unsupported_content', at: [...at, 'type'] });
   });
   return [...before, ...messages];
+}
+
+type Unnumbered = Omit<ResponseEvent, 'sequence_number'>;
+
+/** A function that takes the run after each of its events, from the first, and returns the events that follow from it. */
+export function responseEvents(): (run: RunState) => readonly ResponseEvent[] {
+  let next = 0;
+  let [isCreated, isBegun] = [false, false];
+  return (run) => {
+    const events: Unnumbered[] = [];
+    if (!isCreated) events.push({ type: 'response.created', response: responseBase(run, 'queued') });
+    isCreated = true;
+    if (!isBegun && run.phase.status !== 'pending') {
+      isBegun = true;
+      events.push({ type: 'response.in_progress', response: responseBase(run, 'in_progress') });
+    }
+    if (run.phase.status === 'completed') events.push(...outputEvents(run));
+    if (run.phase.status === 'failed') events.push({ type: 'response.failed', response: responseOf(run) });
+    const first = next;
+    next += events.length;
+    return events.map((event, index) => ({ ...event, sequence_number: first + index }));
+  };
+}
+
+/** The final draft as events, up to the end. */
+function outputEvents(run: RunState): readonly Unnumbered[] {
+  const text = finalDraftOf(run) ?? '';
+  const item = messageOf(run.runId, text);
+  const [inOutput, inItem] = [{ output_index: 0 } as const, { output_index: 0, content_index: 0 } as const];
+  const ofItem = { item_id: messageIdOf(run.runId), ...inItem };
+  return [
+    { type: 'response.output_item.added', ...inOutput, item: { ...item, status: 'in_progress', content: [] } },
+    { type: 'response.content_part.added', ...ofItem, part: textOf('') },
+    ...piecesOf(text).map((delta): Unnumbered => ({
+      type: 'response.output_text.delta',
+      ...ofItem,
+      delta,
+      logprobs: [],
+    })),
+    { type: 'response.output_text.done', ...ofItem, text, logprobs: [] },
+    { type: 'response.content_part.done', ...ofItem, part: textOf(text) },
+    { type: 'response.output_item.done', ...inOutput, item },
+    { type: 'response.completed', response: responseOf(run) },
+  ];
 }

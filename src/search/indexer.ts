@@ -4,17 +4,16 @@
  * the first document.
  */
 import type { System } from '../system/system.js';
-import { CouncilError } from '../errors.js';
+import { CouncilError, ServiceStopping } from '../errors.js';
 import type { EventLog, Position, RecordedEvent } from '../eventlog/port.js';
 import { positionFromText } from '../eventlog/port.js';
-import { wait } from '../system/async/deadline.js';
+import { wait, orAborted } from '../system/async/deadline.js';
 import { REST_MS } from '../system/derived-file.js';
 import { isDecisive } from '../documents/events.js';
 import { IndexLost } from './errors.js';
 import type { ChunksWrite, SearchIndex } from './index-client.js';
 import type { IndexDocumentDeps, WritableIndex } from './index-document.js';
 import { indexDocument } from './index-document.js';
-import { Waiters } from './waiters.js';
 
 /** Wait before a retry, in milliseconds. */
 const RETRY_MS = 1_000;
@@ -259,5 +258,44 @@ export class SearchIndexer {
     if (!this.#isHistoryDelivered) return false;
     if (this.#index === null) return this.#running === null;
     return this.#searchableFrom === null || this.#hasIndexed(this.#searchableFrom);
+  }
+}
+
+interface Waiter {
+  readonly isMet: () => boolean;
+  resolve: () => void;
+  reject: (error: Error) => void;
+}
+
+export class Waiters {
+  readonly #waiting = new Set<Waiter>();
+  #isEnded = false;
+
+  /**
+   * Resolves once a condition is met, which is evaluated now and at each `check`.
+   *
+   * @throws {ServiceStopping} if the waiting was ended before; or the signal's reason
+   */
+  async until(isMet: () => boolean, signal?: AbortSignal): Promise<void> {
+    if (isMet()) return;
+    if (this.#isEnded) throw new ServiceStopping();
+    const waiter: Waiter = { isMet, resolve: () => undefined, reject: () => undefined };
+    const met = new Promise<void>((resolve, reject) => Object.assign(waiter, { resolve, reject }));
+    this.#waiting.add(waiter);
+    try {
+      await (signal === undefined ? met : orAborted(met, signal));
+    } finally {
+      this.#waiting.delete(waiter);
+    }
+  }
+
+  check(): void {
+    for (const { isMet, resolve } of this.#waiting) if (isMet()) resolve();
+  }
+
+  /** Rejects all waiting callers. */
+  end(): void {
+    this.#isEnded = true;
+    for (const { reject } of this.#waiting) reject(new ServiceStopping());
   }
 }

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { readCritique } from '../../src/council/critic-answer.js';
+import { readCritique } from '../../src/council/executors.js';
 
 const NINE_BRACE = { score: 9, feedback: 'a } b' };
 

@@ -83,7 +83,7 @@ describe('A client of the rich stream that does not read', () => {
           previewStart: never,
           refuse: never,
           findRequest: never,
-        decisionContext: never,
+          decisionContext: never,
           cancel: never,
           decidePause: never,
         },

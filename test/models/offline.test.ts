@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { fixedGraph } from '../../src/council/fixed-graph.js';
 import { jsonBytes, MAX_DRAFT_BYTES, MAX_FEEDBACK_BYTES } from '../../src/graph/limits.js';
-import { readCritique, type Critique } from '../../src/council/critic-answer.js';
+import { readCritique, type Critique } from '../../src/council/executors.js';
 import { readAnalysis } from '../../src/council/deliberation/analysis-answer.js';
 import { readRanking } from '../../src/council/deliberation/ranking-answer.js';
 import { ModelFailed } from '../../src/errors.js';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { createHash } from 'node:crypto';
 import { nodeSystem } from '../../src/system/system.js';
-import { traceRequest } from '../../src/telemetry/otlp.js';
+import { traceRequest } from '../../src/telemetry/collector.js';
 import type { Attributes, Span } from '../../src/telemetry/spans.js';
 import { RunTrace } from '../../src/telemetry/spans.js';
 import type { RunEvent } from '../../src/run/events.js';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { nextAttemptMs } from '../../src/webhooks/retry-schedule.js';
+import { nextAttemptMs } from '../../src/webhooks/attempt.js';
 
 /** The waits between the attempts at a delivery that always fails, in milliseconds. */
 function waitsMs(retryAfterMs: number): readonly number[] {

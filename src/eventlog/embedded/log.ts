@@ -26,7 +26,6 @@ import type {
 import { LogUnreadable, categoryOf, checkAppend } from '../port.js';
 import type { CheckedAppend } from './append-queue.js';
 import { AppendQueue } from './append-queue.js';
-import { LastEvents } from './last-events.js';
 import type { BackupSource } from './backup.js';
 import { backUp } from './backup.js';
 import { LiveFeed } from './live-feed.js';
@@ -315,4 +314,37 @@ function recordedEvents(
     const position = positionOf(last.position - fromLast);
     return { id, type, data, metadata, stream, revision: last.revision - fromLast, position };
   });
+}
+
+/** The caller bounds the number of streams. */
+export class LastEvents {
+  /** The last event of each stream, and the ids of the append that wrote it. */
+  readonly #last = new Map<string, { readonly event: RecordedEvent; readonly ids: readonly string[] }>();
+
+  /** @param position of the log's newest event @throws {RevisionConflict} */
+  append(
+    stream: string,
+    events: readonly NewEvent[],
+    { expected, position }: { readonly expected: ExpectedRevision; readonly position: Position },
+  ): Appended {
+    const last = this.#last.get(stream);
+    const actual = last?.event.revision ?? 'none';
+    const revision = (expected === 'none' ? -1 : expected) + events.length;
+    const ids = events.map(({ id }) => id);
+    if (actual !== expected) {
+      const isRepeated = actual === revision && last?.ids.join() === ids.join();
+      if (!isRepeated) throw new RevisionConflict({ stream, expected, actual });
+      return { revision, position: last.event.position };
+    }
+    const event = { ...elementAt(events, events.length - 1), stream, revision, position };
+    this.#last.set(stream, { event, ids });
+    return { revision, position };
+  }
+
+  *read(stream: string, { from, direction, max = 1 }: StreamRange): Iterable<RecordedEvent> {
+    const event = this.#last.get(stream)?.event;
+    if (event === undefined || max < 1) return;
+    if (from === undefined || (direction === 'backwards' ? event.revision <= from : event.revision >= from))
+      yield event;
+  }
 }

@@ -1,4 +1,5 @@
 /** Sends the appends through one call. A limited number is in flight; the others wait here. */
+import sharedPb from '@eventstore/db-client/generated/shared_pb.js';
 import { elementAt } from '../../system/element.js';
 import type { System } from '../../system/system.js';
 import { wait } from '../../system/async/deadline.js';
@@ -12,10 +13,10 @@ import {
 } from '../errors.js';
 import type { Appended } from '../port.js';
 import { AppendCall } from './append-call.js';
-import { appendedIn } from './append-answer.js';
 import type { Clients } from './clients.js';
 import { isDenied } from './clients.js';
-import type { CheckedAppend } from './streams-service.js';
+import type { CheckedAppend, AppendAnswer } from './streams-service.js';
+import type { Status } from '@eventstore/db-client/generated/status_pb.js';
 
 /** Most appends without an answer, and most UTF-16 units of their data; more are refused, certainly not sent. */
 export const MAX_WAITING = 20_000;
@@ -175,4 +176,56 @@ function hasSameIds(one: CheckedAppend, other: CheckedAppend): boolean {
 /** Whether the server has refused the append, which is then certainly not written. */
 function isRefusal(error: unknown): boolean {
   return [RevisionConflict, AppendInvalid, AppendTooLarge, LogDenied].some((refusal) => error instanceof refusal);
+}
+
+/**
+ * The result in an answer.
+ *
+ * @param redact removes the credentials from the server's text
+ * @throws {RevisionConflict | AppendInvalid | AppendTooLarge | LogDenied} certainly not written
+ * @throws {Error} of another class: the append may be written
+ */
+export function appendedIn(answer: AppendAnswer, append: CheckedAppend, redact: (text: string) => string): Appended {
+  switch (answer.kind) {
+    case 'written':
+      return { revision: answer.revision, position: answer.position };
+    case 'refused':
+      throw refusalIn(answer.status, append, redact);
+    case 'unknown':
+      throw new Error('The answer has no position');
+  }
+}
+
+const { WrongExpectedVersion, MaximumAppendSizeExceeded, BadRequest } = sharedPb;
+
+function refusalIn(status: Status, append: CheckedAppend, redact: (text: string) => string): Error {
+  const { stream } = append;
+  switch (status.getDetails()?.getTypeName()) {
+    case 'event_store.client.WrongExpectedVersion':
+      return conflictIn(status, append);
+    case 'event_store.client.StreamDeleted':
+      return new AppendInvalid({ stream, reason: 'the stream was deleted' });
+    case 'event_store.client.MaximumAppendSizeExceeded': {
+      const limit = MaximumAppendSizeExceeded.deserializeBinary(bytesIn(status)).getMaxappendsize();
+      return new AppendTooLarge({ stream, bytes: limit + 1, limit });
+    }
+    case 'event_store.client.BadRequest':
+      return new AppendInvalid({ stream, reason: redact(BadRequest.deserializeBinary(bytesIn(status)).getMessage()) });
+    case 'event_store.client.AccessDenied':
+      return new LogDenied({ cause: new Error(redact(status.getMessage())) });
+    default:
+      // A timeout, a server that is not ready, and a server without a leader.
+      return new Error(redact(status.getMessage()));
+  }
+}
+
+function conflictIn(status: Status, { stream, expected }: CheckedAppend): RevisionConflict {
+  const found = WrongExpectedVersion.deserializeBinary(bytesIn(status));
+  const actual = found.hasCurrentStreamRevision() ? Number(found.getCurrentStreamRevision()) : 'none';
+  return new RevisionConflict({ stream, expected: expected === 'any' ? 'none' : expected, actual });
+}
+
+/** The details of an error, as bytes. */
+function bytesIn(status: Status): Uint8Array {
+  return status.getDetails()?.getValue_asU8() ?? new Uint8Array();
 }

@@ -19,16 +19,14 @@ import type {
   StreamRange,
   SubscribeOptions,
 } from '../port.js';
-import { LOG_VERSION, refusalOf } from '../log-version.js';
 import { LogUnreadable, categoryOf, checkAppend } from '../port.js';
+import { LOG_VERSION, refusalOf } from '../log-version.js';
 import { Appender, MAX_WAITING } from './appender.js';
 import { Clients } from './clients.js';
 import { addressIn } from './connection-string.js';
-import type { KnownHead } from './head.js';
-import { newestHead } from './head.js';
-import { SERVER_BEGIN, streamNames } from './names.js';
+import { SERVER_BEGIN, streamNames, isOurs } from './names.js';
 import type { LogName, Reader } from './reads.js';
-import { assertWhole, nameIn, roundTrip, streamEvents } from './reads.js';
+import { assertWhole, nameIn, roundTrip, streamEvents, newestFirst } from './reads.js';
 import type { CheckedAppend } from './streams-service.js';
 import { allEvents, follow } from './subscription.js';
 
@@ -311,4 +309,55 @@ function untilVisible<T>(
     },
     { system, maxMs: deadlineMs },
   );
+}
+
+/** The position up to which the server was searched, and the position of this log's newest event, or null if it has none. */
+export interface KnownHead {
+  readonly upTo: Position;
+  readonly head: Position | null;
+}
+
+/**
+ * The head after a search of what the server has recorded since.
+ *
+ * @throws {LogUnavailable | LogClosed}
+ */
+export async function newestHead(reader: Reader, known: KnownHead): Promise<KnownHead> {
+  for await (const newest of newestFirst(reader, 1)) {
+    const { position: upTo } = newest;
+    if (upTo <= known.upTo) return known;
+    return { upTo, head: isOurs(newest) ? upTo : await searched(reader, known) };
+  }
+  return known;
+}
+
+/**
+ * Searches from both ends at once. Forwards the server filters the events of other logs, which is fast if this log is
+ * small; backwards it cannot, which is fast if the other logs have recorded little since.
+ */
+async function searched(reader: Reader, known: KnownHead): Promise<Position | null> {
+  const over = new AbortController();
+  const searching = { ...reader, closing: AbortSignal.any([reader.closing, over.signal]) };
+  const searches = [backwards(searching, known), forwards(searching, known)];
+  for (const search of searches) search.catch(() => undefined);
+  try {
+    return await Promise.race(searches);
+  } finally {
+    over.abort();
+  }
+}
+
+async function backwards(reader: Reader, { upTo, head }: KnownHead): Promise<Position | null> {
+  for await (const read of newestFirst(reader)) {
+    if (read.position <= upTo) return head;
+    if (isOurs(read)) return read.position;
+  }
+  return head;
+}
+
+async function forwards(reader: Reader, { upTo, head }: KnownHead): Promise<Position | null> {
+  let last = head;
+  const from = { after: upTo, begin: () => Promise.resolve(upTo) };
+  for await (const { position } of allEvents(reader, from, {})) last = position;
+  return last;
 }

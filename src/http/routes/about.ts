@@ -1,6 +1,7 @@
 /** This instance of the service, and the prices of models. */
 import type { HttpContext, Route } from '../route.js';
 import { serviceInfo } from '../openapi.js';
+import { readdir, readFile } from 'node:fs/promises';
 
 /** GET /api/about and GET /api/prices. */
 export function aboutRoutes(http: HttpContext): readonly Route[] {
@@ -50,4 +51,47 @@ function pricesRoute({ prices }: HttpContext): Route {
     success: { status: 200, description: 'The prices', schema: 'price-list.json' },
     handle: async () => ({ status: 200, body: [...prices()] }),
   };
+}
+
+/** Relative to dist/src/http/routes, where this file runs. */
+const FOLDER = new URL('../../../../schemas/examples/', import.meta.url);
+
+/** GET /api/examples. */
+export function exampleRoutes(): readonly Route[] {
+  return [
+    {
+      method: 'GET',
+      path: '/api/examples',
+      access: 'read',
+      name: 'listExamples',
+      summary: 'Lists the example councils of the service',
+      description: 'Each is a body for `POST /api/councils/`, with a `description` that is not saved.',
+      tag: 'blueprints',
+      success: { status: 200, description: 'The examples, by id', schema: 'example-list.json' },
+      handle: async () => ({ status: 200, body: await readExamples() }),
+    },
+  ];
+}
+
+async function readExamples(): Promise<readonly unknown[]> {
+  const names = (await readdir(FOLDER)).filter((name) => name.endsWith('.blueprint.json')).toSorted();
+  const texts = await Promise.all(names.map((name) => readFile(new URL(name, FOLDER), 'utf8')));
+  return texts.map((text): unknown => JSON.parse(text));
+}
+
+/** GET /api/providers. */
+export function providerRoutes({ providers }: Pick<HttpContext, 'providers'>): readonly Route[] {
+  return [
+    {
+      method: 'GET',
+      path: '/api/providers',
+      access: 'read',
+      name: 'listProviders',
+      summary: 'Lists the configured providers of models',
+      description: 'As this instance sees them: another instance may have another state. No key is shown.',
+      tag: 'health',
+      success: { status: 200, description: 'The providers, the default first', schema: 'provider-list.json' },
+      handle: async () => ({ status: 200, body: [...providers()] }),
+    },
+  ];
 }

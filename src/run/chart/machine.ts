@@ -4,7 +4,7 @@
  * region, and the active regions are the frontier. In a graph that never forks, at most one node is active, so each
  * node is one state.
  */
-import type { SnapshotFrom } from 'xstate';
+import type { SnapshotFrom, StateValue } from 'xstate';
 import { assign, createActor, setup } from 'xstate';
 import { planOf } from '../../graph/plan.js';
 import type { Graph } from '../../generated/schemas.js';
@@ -14,7 +14,6 @@ import type { RunEvent } from '../events.js';
 import { evolve, firstState } from '../evolve.js';
 import type { RunState } from '../state.js';
 import { BoundedMap } from '../../system/bounded-map.js';
-import { TransitionCache } from './transition-cache.js';
 
 /** A run event as an XState event: the type of a node's event ends in the key of the node's state. */
 interface ChartEvent {
@@ -249,4 +248,38 @@ export function chartCache(limit = 100): ChartCache {
       return chart;
     },
   };
+}
+
+/**
+ * Size limit of the cache, in characters of its state values as JSON, and the share of one transition; a character takes
+ * about 6 bytes. A graph that forks may have more states than fit: XState computes the others each time.
+ */
+const MAX_CHARS = 100_000;
+const TRANSITION_CHARS = 50;
+
+/**
+ * Target states by state value and event type: saves a tenth of a run's processor time. This is sound because only the
+ * guard reads the context, and the chart checks it first. `keep` shares equal state values, so they compare by identity.
+ */
+export class TransitionCache<State extends { readonly value: StateValue }> {
+  readonly #from = new Map<StateValue, Map<string, State>>();
+  readonly #byValue = new Map<string, State>();
+  #chars = 0;
+
+  /** The state after an event, or undefined if it is not cached. */
+  find(from: StateValue, event: string): State | undefined {
+    return this.#from.get(from)?.get(event);
+  }
+
+  /** Caches the state after an event. Returns the shared instance of that state. */
+  keep(from: StateValue, event: string, to: State): State {
+    const text = JSON.stringify(to.value);
+    const shared = this.#byValue.get(text) ?? to;
+    if (this.#chars >= MAX_CHARS) return shared;
+    this.#chars += TRANSITION_CHARS + (shared === to ? text.length : 0);
+    this.#byValue.set(text, shared);
+    const transitions = this.#from.get(from) ?? new Map<string, State>();
+    this.#from.set(from, transitions.set(event, shared));
+    return shared;
+  }
 }

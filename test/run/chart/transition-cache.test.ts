@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { TransitionCache } from '../../../src/run/chart/transition-cache.js';
+import { TransitionCache } from '../../../src/run/chart/machine.js';
 
 /** A state of a graph with this many nodes: a region for each, active if its bit in the number is set. */
 function stateOf(number: number, nodes: number): { readonly value: { readonly running: Record<string, string> } } {
