@@ -12,7 +12,7 @@ import { serverMaker } from './server.js';
 import type { Tool, ToolCall } from './tool.js';
 import { awaitRunTool } from './tools/await-run.js';
 import { decideTool } from './tools/decide.js';
-import { getRunTool } from './tools/get-run.js';
+import { getRunTool } from './tools/await-run.js';
 import { listApprovalsTool } from './tools/list-approvals.js';
 import { listCouncilsTool } from './tools/list-councils.js';
 import { startCouncilTool } from './tools/start-council.js';

@@ -9,8 +9,8 @@ import { isAtRest } from '../run/state.js';
 import type { RecordedLink } from '../run/stream.js';
 import { assertRecordedFollows, foldNext } from '../run/stream.js';
 import type { RunReader } from './run-reader.js';
-import type { RunStore, Watcher } from './run-store.js';
-import { runStore } from './run-store.js';
+import { createStore } from '@xstate/store';
+import { Broadcast } from '../system/async/broadcast.js';
 
 /**
  * Limits of the runs without a watcher. Above these, the least recently used are evicted, and folded again with their
@@ -222,4 +222,37 @@ export class RunsInMemory {
     this.#views.delete(runId);
     this.#text -= view.text;
   }
+}
+
+/** A watcher, whose functions must not throw. */
+export interface Watcher {
+  readonly onState: (run: RunState) => void;
+  /** Called when the run is found corrupt, after which its state must not be shown. */
+  readonly onCorrupt?: () => void;
+  /** Ends the watching. */
+  readonly signal: AbortSignal;
+}
+
+/** A notification to the watchers of a run. */
+type Notification = { readonly kind: 'state'; readonly run: RunState } | { readonly kind: 'corrupt' };
+
+export interface RunStore {
+  recorded(run: RunState): void;
+  /** The run was found corrupt. */
+  notifyCorrupt(): void;
+  readonly watchers: Broadcast<Notification>;
+}
+
+export function runStore(first: RunState): RunStore {
+  const watchers = new Broadcast<Notification>();
+  const store = createStore({
+    context: { run: first },
+    on: { recorded: (_, { run }: { run: RunState }) => ({ run }) },
+  });
+  store.subscribe(({ context: { run } }) => watchers.deliver({ kind: 'state', run }));
+  return {
+    recorded: (run) => store.send({ type: 'recorded', run }),
+    notifyCorrupt: () => watchers.deliver({ kind: 'corrupt' }),
+    watchers,
+  };
 }

@@ -1,6 +1,6 @@
 /** The frame of every page: navigation, session and the page itself. */
 import type { ComponentType } from 'preact';
-import { useSignal } from '@preact/signals';
+import { useSignal, signal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { RunPage } from '../pages/run/page.js';
 import { RunsPage } from '../pages/runs/page.js';
@@ -8,10 +8,9 @@ import { Button, TextBox } from '../ui/controls.js';
 import { chunk, useChunk } from '../ui/chunks.js';
 import { Icon } from '../ui/icon.js';
 import { Failure, ServiceDown, Loading, errorText, isServiceDown } from '../ui/states.js';
-import { pendingApprovals } from './council.js';
-import { OfflineMark } from './offline-model.js';
+import { pendingApprovals, council } from './council.js';
 import { hasUnsavedChanges, pageUrl, path } from './router.js';
-import { actor, session, signIn, signOut } from './session.js';
+import { actor, session, signIn, signOut, may } from './session.js';
 import { usePageTitle } from './title.js';
 import { Toasts, toastError } from './toasts.js';
 import { UnderwayMessages, decisions } from './undo.js';
@@ -290,4 +289,22 @@ function Logo() {
 function pageAt(parts: readonly string[]): Page | null {
   const [first = '', ...rest] = parts;
   return PAGES[[first, ...rest.map(() => '*')].join('/')] ?? null;
+}
+
+const isOffline = signal(false);
+
+/** On every page. A service reads its providers at its start, so the console asks once per visit. */
+export function OfflineMark() {
+  const mayRead = may('read');
+  useEffect(() => {
+    if (!mayRead) return undefined;
+    const abort = new AbortController();
+    council.providers({ signal: abort.signal }).then(
+      ([first]) => (isOffline.value = first?.name === 'offline'),
+      () => undefined,
+    );
+    return () => abort.abort();
+  }, [mayRead]);
+  if (!mayRead || !isOffline.value) return null;
+  return <p class="offline-mark">Offline model: no language model is asked</p>;
 }

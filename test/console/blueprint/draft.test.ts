@@ -15,8 +15,8 @@ import {
   withoutNode,
 } from '../../../src/console/pages/blueprint/draft.js';
 import { STARTER } from '../../../src/console/pages/blueprint/starter.js';
-import type { History } from '../../../src/console/pages/blueprint/history.js';
-import { edited, historyOf, redone, ended, undone } from '../../../src/console/pages/blueprint/history.js';
+import type { History } from '../../../src/console/pages/blueprint/store.js';
+import { edited, historyOf, redone, ended, undone } from '../../../src/console/pages/blueprint/store.js';
 import { seededRandom } from '../../support/seeded-random.js';
 
 /** A blueprint as a front end stores it, with unknown fields in every part. */

@@ -1,17 +1,17 @@
 /** The fields of the selected node or edge, or of the blueprint; or the blueprint as JSON. */
 import { useSignal } from '@preact/signals';
-import type { BlueprintEdge, ModelOptions } from '../../../generated/schemas.js';
+import type { BlueprintEdge, ModelOptions, Budget } from '../../../generated/schemas.js';
 import { Button, Check, Segments, Select, TextBox } from '../../ui/controls.js';
 import type { Change, Draft, Part } from './draft.js';
 import { changed, hasRules, jsonOf, parseDraft, withEdgeChanged, withProposedGodMode, withoutEdge } from './draft.js';
-import { BudgetFields } from './budget-fields.js';
-import { ApprovalsFields, DeleteButton, TextField } from './fields.js';
+import { ApprovalsFields, DeleteButton, TextField, NumberField } from './fields.js';
 import { isAtMemberField } from './members.js';
 import { ModelNames } from './model-names.js';
 import { idsFrom, newIdFault } from './new-id.js';
 import { NodePanel, roleIn } from './node-panel.js';
 import type { Finding } from './findings.js';
 import type { Editor } from './store.js';
+import { ON_EXCEEDED, isOnExceeded } from '../../record/budget.js';
 
 export function Panel({ editor }: { readonly editor: Editor }) {
   const view = useSignal<'fields' | 'json'>('fields');
@@ -293,5 +293,50 @@ function JsonPanel({ editor }: { readonly editor: Editor }) {
       onType={read}
       onBlur={() => editor.endEdit()}
     />
+  );
+}
+
+export interface BudgetFieldsProps {
+  readonly editor: Editor;
+  readonly value: Budget | undefined;
+  readonly onEdit: (value: Budget | undefined, name: string) => void;
+}
+
+export function BudgetFields({ editor, value, onEdit }: BudgetFieldsProps) {
+  const { usd, tokens, on_exceeded: onExceeded = 'pause' } = value ?? {};
+  function set(change: Change<Budget>): void {
+    const next = changed(value ?? {}, change);
+    // A budget has a limit.
+    onEdit(next.usd === undefined && next.tokens === undefined ? undefined : next, 'budget');
+  }
+  return (
+    <details class="more" open={value !== undefined}>
+      <summary>Budget of each run</summary>
+      <NumberField
+        editor={editor}
+        value={usd}
+        label="At most, in US dollars"
+        placeholder="no limit"
+        onEdit={(dollars) => set({ usd: dollars })}
+      />
+      <NumberField
+        editor={editor}
+        value={tokens}
+        label="At most, in tokens"
+        placeholder="no limit"
+        onEdit={(count) => set({ tokens: count })}
+      />
+      {value !== undefined && (
+        <Select
+          label="When the next call would pass it"
+          value={onExceeded}
+          disabled={!editor.mayEdit}
+          options={ON_EXCEEDED}
+          onChange={(end) => {
+            if (isOnExceeded(end)) set({ on_exceeded: end });
+          }}
+        />
+      )}
+    </details>
   );
 }

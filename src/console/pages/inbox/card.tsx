@@ -1,22 +1,27 @@
 /** The card of the selected pause: what waits, what follows, the changes, the draft, and the buttons to decide. */
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
-import type { Approval, GodModeState } from '../../../generated/schemas.js';
+import type { Approval, GodModeState, PauseVote } from '../../../generated/schemas.js';
 import { council } from '../../shell/council.js';
 import { actor, may } from '../../shell/session.js';
 import { settings } from '../../shell/settings.js';
 import { decisions } from '../../shell/undo.js';
 import { BudgetPause } from '../../ui/budget-fields.js';
-import { Button } from '../../ui/controls.js';
-import { NextStep } from '../../ui/next-step.js';
-import { Citations } from '../../ui/prose.js';
+import { Button, Badge } from '../../ui/controls.js';
+import { NextStep, WideOpen } from '../../ui/next-step.js';
+import { Citations, Prose } from '../../ui/prose.js';
 import { useResource } from '../../ui/resource.js';
 import { Failure, Loading } from '../../ui/states.js';
 import { useCitations } from './citations.js';
-import { Drafts } from './drafts.js';
-import { Facts, Votes } from './facts.js';
-import { loadPause } from './pause-content.js';
+import type { PauseContent } from './pause-content.js';
+import { loadPause, labelIn } from './pause-content.js';
 import type { Card, InboxStore } from './store.js';
 import { isForBudget } from './store.js';
+import { DraftDiff } from '../../ui/text-diff.js';
+import { countOf } from '../../record/counts.js';
+import { deadlineText } from '../../record/decision-texts.js';
+import { tickingText } from '../../record/durations.js';
+import { pageUrl } from '../../shell/router.js';
+import { Ago, dateTimeText, now, Since } from '../../ui/time.js';
 
 interface CardProps {
   readonly card: Card;
@@ -191,4 +196,112 @@ function whyNot({ quorum }: Approval, state: GodModeState | null): string {
   const by = state?.approvals?.by ?? null;
   if (by === null) return quorum > 1 ? `${quorum} other approvers decide.` : 'Another approver decides.';
   return `Only ${by.join(', ')} may decide.`;
+}
+
+interface DraftsProps {
+  readonly content: PauseContent;
+  readonly state: GodModeState;
+}
+
+export function Drafts({ content, state: { current_state: state, branches = [], next_nodes: next } }: DraftsProps) {
+  const { before } = content;
+  const feedback = state.feedback_history.at(-1);
+  return (
+    <>
+      {feedback !== undefined && (
+        <section class="last-feedback">
+          <h3 class="small muted">Last feedback</h3>
+          <Prose text={feedback} />
+        </section>
+      )}
+      {branches.length === 0 ? (
+        <Draft name="Draft" text={state.current_draft} before={before} />
+      ) : (
+        branches.map(({ node, current_draft: draft }) => (
+          <Draft
+            key={node}
+            name={`${next.includes(node) ? 'Draft for' : 'Draft waiting at'} ${labelIn(content, node)}`}
+            text={draft}
+            before={before}
+          />
+        ))
+      )}
+    </>
+  );
+}
+
+interface DraftProps {
+  readonly name: string;
+  readonly text: string | null;
+  /** The draft at the pause before, or null. */
+  readonly before: string | null;
+}
+
+function Draft({ name, text, before }: DraftProps) {
+  if (text === null) return <p class="muted">No draft yet.</p>;
+  const isChanged = before !== null && before !== text;
+  return (
+    <section class="stack">
+      {isChanged && (
+        <WideOpen look="changes" title={<span class="small muted">Changes since the last pause</span>}>
+          <DraftDiff before={before} after={text} />
+        </WideOpen>
+      )}
+      <h3 class="small muted">
+        {name}
+        {before === text && ', unchanged since the last pause'}
+      </h3>
+      <Prose text={text} />
+    </section>
+  );
+}
+
+export function Facts({ pause }: { readonly pause: Approval }) {
+  const { blueprint, critic_score: score, iteration_count: drafts } = pause;
+  return (
+    <p class="row small pause-facts">
+      {isForBudget(pause) && <Badge tone="wait">budget reached</Badge>}
+      <span class="muted break">{blueprint.name ?? 'Built-in council'}</span>
+      <span>
+        waiting for <Since at={pause.waiting_since} />
+      </span>
+      {score !== null && <span>score {score}</span>}
+      {drafts > 0 && <span class="muted">{countOf(drafts, 'draft')} so far</span>}
+      <Deadline pause={pause} />
+      {pause.quorum > 1 && (
+        <span>
+          {pause.votes.length} of {pause.quorum} votes
+        </span>
+      )}
+      <a href={pageUrl(['runs', pause.run_id], { at: pause.expected_seq })}>Open run</a>
+    </p>
+  );
+}
+
+/** The deadline, and what happens then. */
+function Deadline({ pause: { deadline, deadline_then: then } }: { readonly pause: Approval }) {
+  if (deadline === null) return null;
+  const leftMs = Date.parse(deadline) - now.value;
+  return (
+    <span class={leftMs < 60_000 ? 'soon' : ''}>
+      <time datetime={deadline} title={dateTimeText(deadline)}>
+        {leftMs > 0 ? `in ${tickingText(leftMs + 999)}` : 'now'}
+      </time>
+      , {deadlineText(then)}
+    </span>
+  );
+}
+
+export function Votes({ votes }: { readonly votes: readonly PauseVote[] }) {
+  if (votes.length === 0) return null;
+  return (
+    <ul class="votes small">
+      {votes.map(({ actor: who, action, at, comment }) => (
+        <li key={who}>
+          <b>{who}</b>: {action} <Ago at={at} />
+          {comment !== null && <q class="break">{comment}</q>}
+        </li>
+      ))}
+    </ul>
+  );
 }

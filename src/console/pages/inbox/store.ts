@@ -2,16 +2,16 @@
 import type { ReadonlySignal } from '@preact/signals';
 import { computed, effect, signal } from '@preact/signals';
 import type { Approval } from '../../../generated/schemas.js';
-import type { LimitFaults } from '../../record/budget.js';
-import { raisedLimits } from '../../record/budget.js';
+import type { LimitFaults, TypedLimits } from '../../record/budget.js';
+import { raisedLimits, NO_LIMITS, suggestedLimits } from '../../record/budget.js';
 import { effectText, outcomeText } from '../../record/decision-texts.js';
 import type { Decision, Decisions, Outcome } from '../../shell/decisions.js';
-import { byWait, pauseKey, type PendingApprovals } from '../../shell/pending-approvals.js';
+import type { PendingApprovals } from '../../shell/pending-approvals.js';
+import { byWait, pauseKey } from '../../shell/pending-approvals.js';
 import type { SentEdit } from './editing.js';
 import { Editing } from './editing.js';
 import type { PauseContent } from './pause-content.js';
 import { labelIn, nextLabels } from './pause-content.js';
-import { Typed } from './typed.js';
 
 /**
  * How long a decided card stays, so that a second click or key does not hit the next card. If another user decides the
@@ -260,4 +260,35 @@ export function isForBudget({ pause_reason: reason }: Approval): boolean {
 
 function isSelected({ run_id: runId, expected_seq: seq }: Approval, { run, at }: InboxView): boolean {
   return runId === run && (at === null || at === seq);
+}
+
+/** Number of pauses whose texts are kept. */
+const MAX_REMEMBERED = 200;
+
+interface TypedAbout {
+  readonly key: string;
+  readonly pause: Approval;
+}
+
+export class Typed {
+  readonly #comments = signal<ReadonlyMap<string, string>>(new Map());
+  readonly #limits = signal<ReadonlyMap<string, TypedLimits>>(new Map());
+
+  commentOn(key: string): string {
+    return this.#comments.value.get(key) ?? '';
+  }
+
+  comment(key: string, text: string): void {
+    this.#comments.value = new Map([...this.#comments.value, [key, text] as const].slice(-MAX_REMEMBERED));
+  }
+
+  /** The new limits of a pause for the budget, as typed or suggested. */
+  limitsOf({ key, pause: { budget } }: TypedAbout): TypedLimits {
+    return this.#limits.value.get(key) ?? (budget === undefined ? NO_LIMITS : suggestedLimits(budget));
+  }
+
+  changeLimits(about: TypedAbout, change: Partial<TypedLimits>): void {
+    const typed = { ...this.limitsOf(about), ...change };
+    this.#limits.value = new Map([...this.#limits.value, [about.key, typed] as const].slice(-MAX_REMEMBERED));
+  }
 }

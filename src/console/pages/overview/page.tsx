@@ -1,5 +1,5 @@
 /** Figures of many runs: outcomes, durations, scores, costs, and what waits for a human. */
-import type { Overview, OverviewUsage } from '../../../generated/schemas.js';
+import type { Overview, OverviewUsage, OverviewCouncilDay } from '../../../generated/schemas.js';
 import { costText } from '../../../run/cost-text.js';
 import { countOf, shortCount } from '../../record/counts.js';
 import { lengthText } from '../../record/durations.js';
@@ -12,7 +12,6 @@ import { Empty, WhenLoaded } from '../../ui/states.js';
 import { Table } from '../../ui/table.js';
 import { Since, now } from '../../ui/time.js';
 import { DayChart } from './day-chart.js';
-import { ScoreLine } from './score-line.js';
 
 const RANGES = [
   { value: '7', text: '7 days' },
@@ -209,5 +208,33 @@ function UsageCells({ usage }: { readonly usage: OverviewUsage }) {
       <td class="numeric">{output === null ? 'not reported' : shortCount(output)}</td>
       <td class="numeric">{cost === null ? 'not reported' : costText(cost) + missing}</td>
     </>
+  );
+}
+
+const [WIDTH, HEIGHT, MARGIN] = [160, 32, 3];
+
+interface ScoreLineProps {
+  readonly days: readonly OverviewCouncilDay[];
+  readonly from: string;
+  readonly to: string;
+}
+
+export function ScoreLine({ days, from, to }: ScoreLineProps) {
+  const scored = days.flatMap(({ day, score }) => (score === null ? [] : [{ day, score }]));
+  if (scored.length === 0) return <span class="muted small">no scores</span>;
+  const [first, last] = [Date.parse(from), Date.parse(to)];
+  const points = scored.map(({ day, score }) => ({
+    x: MARGIN + (WIDTH - 2 * MARGIN) * (last === first ? 0.5 : (Date.parse(day) - first) / (last - first)),
+    y: MARGIN + (HEIGHT - 2 * MARGIN) * (1 - score / 10),
+  }));
+  const text = scored.map(({ day, score }) => `${day}: ${score.toFixed(1)}`).join(', ');
+  return (
+    <svg class="score-line" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label={`Scores by day: ${text}`}>
+      <title>{text}</title>
+      <polyline points={points.map(({ x, y }) => `${x},${y}`).join(' ')} />
+      {points.map(({ x, y }) => (
+        <circle key={x} cx={x} cy={y} r={2} />
+      ))}
+    </svg>
   );
 }

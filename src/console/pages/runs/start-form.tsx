@@ -1,6 +1,7 @@
 /** The form that starts a run: in a dialog, and on the first page of an empty service. */
 import type { ComponentChildren } from 'preact';
-import { useSignal } from '@preact/signals';
+import type { ReadonlySignal, Signal } from '@preact/signals';
+import { useSignal, useComputed } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { dollarText } from '../../../run/cost-text.js';
 import { countOf, shortCount } from '../../record/counts.js';
@@ -13,9 +14,12 @@ import { Button, Check, Select, TextBox } from '../../ui/controls.js';
 import { Dialog } from '../../ui/dialog.js';
 import { useResource } from '../../ui/resource.js';
 import { ModelNames } from '../blueprint/model-names.js';
-import { BudgetFields, useBudget } from './start-budget.js';
 import type { Council, StartFault, Wanted } from './start-run.js';
 import { EXAMPLE, TOPICS, faultOf, startRun } from './start-run.js';
+import type { Budget } from '../../../generated/schemas.js';
+import type { LimitFaults, OnExceeded, TypedLimits } from '../../record/budget.js';
+import { NO_LIMITS, ON_EXCEEDED, isOnExceeded, limitsIn } from '../../record/budget.js';
+import { LimitFields } from '../../ui/budget-fields.js';
 
 /** The state of a topic form. */
 function useTopic(act: (topic: string) => Promise<void>) {
@@ -275,5 +279,59 @@ function Way({ text, children }: { readonly text: string; readonly children: Com
       {children}
       <span class="small muted">{text}</span>
     </div>
+  );
+}
+
+export interface TypedBudget {
+  readonly typed: Signal<TypedLimits>;
+  readonly onExceeded: Signal<OnExceeded>;
+  readonly faults: ReadonlySignal<LimitFaults>;
+  /** The budget, or null if no limit is typed. */
+  readonly budget: ReadonlySignal<Budget | null>;
+}
+
+/** The state of the fields. */
+export function useBudget(): TypedBudget {
+  const typed = useSignal(NO_LIMITS);
+  const onExceeded = useSignal<OnExceeded>('pause');
+  const faults = useComputed(() => limitsIn(typed.value).faults);
+  const budget = useComputed(() => {
+    const { limits } = limitsIn(typed.value);
+    return Object.keys(limits).length === 0 ? null : { ...limits, on_exceeded: onExceeded.value };
+  });
+  return { typed, onExceeded, faults, budget };
+}
+
+const LABELS = { usd: 'At most, in US dollars', tokens: 'At most, in tokens' } as const;
+
+/** @param areFaultsShown whether the user has tried to start the run */
+export function BudgetFields({ of, areFaultsShown }: { readonly of: TypedBudget; readonly areFaultsShown: boolean }) {
+  const { typed, onExceeded, faults, budget } = of;
+  return (
+    <details class="start-budget">
+      <summary>Budget (optional)</summary>
+      <div class="stack">
+        <LimitFields
+          labels={LABELS}
+          typed={typed.value}
+          faults={areFaultsShown ? faults.value : {}}
+          onType={(change) => (typed.value = { ...typed.value, ...change })}
+        />
+        {budget.value !== null && (
+          <Select
+            label="When the next call would pass it"
+            value={onExceeded.value}
+            options={ON_EXCEEDED}
+            onChange={(value) => {
+              if (isOnExceeded(value)) onExceeded.value = value;
+            }}
+          />
+        )}
+        <p class="small muted">
+          Before each call the service reserves the prompt and the longest answer: 8,192 tokens, unless the node sets
+          another limit. A budget here replaces that of the council.
+        </p>
+      </div>
+    </details>
   );
 }

@@ -1,7 +1,7 @@
 /** The webhooks of the service: register, see deliveries, retry, rotate the secret, delete. */
 import type { Signal } from '@preact/signals';
 import { useSignal } from '@preact/signals';
-import type { NewWebhook, Webhook } from '../../../generated/schemas.js';
+import type { NewWebhook, Webhook, WebhookDelivery } from '../../../generated/schemas.js';
 import { council } from '../../shell/council.js';
 import { may } from '../../shell/session.js';
 import { toast, toastError } from '../../shell/toasts.js';
@@ -10,9 +10,10 @@ import { Confirm } from '../../ui/dialog.js';
 import { useResource } from '../../ui/resource.js';
 import { Empty, WhenLoaded, errorText } from '../../ui/states.js';
 import { Ago } from '../../ui/time.js';
-import { Deliveries } from './deliveries.js';
 import { eventName } from './event-names.js';
 import { SecretNotice } from './secret-notice.js';
+import { pageUrl } from '../../shell/router.js';
+import { Table } from '../../ui/table.js';
 
 export function WebhookList() {
   if (!may('admin')) {
@@ -186,5 +187,59 @@ function Questions({ url, asked, onDelete, onRotate }: QuestionsProps) {
         </Confirm>
       )}
     </>
+  );
+}
+
+const TONES = { waiting: 'wait', delivered: 'good', failed: 'bad' } as const;
+
+export function Deliveries({ webhookId }: { readonly webhookId: string }) {
+  const found = useResource(webhookId, (signal) => council.webhooks.deliveries(webhookId, { signal }));
+  async function retry(delivery: WebhookDelivery): Promise<void> {
+    await council.webhooks.retry(webhookId, delivery.id);
+    toast('The delivery is sent again', 'good');
+    found.reload();
+  }
+  return (
+    <WhenLoaded of={found} what="the deliveries">
+      {(deliveries) =>
+        deliveries.length === 0 ? (
+          <p class="small muted">No events yet.</p>
+        ) : (
+          <section class="wide-table" aria-label="Deliveries" tabIndex={0}>
+            <Table heads={['Event', 'Run', 'State', 'Attempts', 'Last attempt', '']}>
+              {deliveries.map((delivery) => (
+                <Row key={delivery.id} delivery={delivery} onRetry={() => void retry(delivery).catch(toastError)} />
+              ))}
+            </Table>
+          </section>
+        )
+      }
+    </WhenLoaded>
+  );
+}
+
+function Row({ delivery, onRetry }: { readonly delivery: WebhookDelivery; readonly onRetry: () => void }) {
+  const { type, run_id: runId, seq, status, attempts, last_attempt_at: lastAt, error } = delivery;
+  const name = eventName(type);
+  return (
+    <tr>
+      <th scope="row" title={type}>
+        {name}
+      </th>
+      <td>
+        <a href={pageUrl(['runs', runId], { at: seq })}>Show</a>
+      </td>
+      <td>
+        <Badge tone={TONES[status]}>{status}</Badge>
+        {error !== null && <div class="small muted break">{error}</div>}
+      </td>
+      <td class="numeric">{attempts}</td>
+      <td class="small">{lastAt === null ? '–' : <Ago at={lastAt} />}</td>
+      <td>
+        <Button slim onClick={onRetry}>
+          Retry<span class="unseen"> {name}</span>
+        </Button>
+      </td>
+    </tr>
   );
 }
