@@ -27,8 +27,6 @@ export interface Keyed {
   readonly keyHash: string | null;
   /** SHA-256 of the normalized body as canonical JSON: the service compares bodies as JSON values. */
   readonly bodyHash: string;
-  /** SHA-256 of the body as sent, which earlier versions recorded. */
-  readonly sentHash: string;
 }
 
 /**
@@ -39,18 +37,16 @@ export interface Keyed {
 export function keyed(
   ctx: ActingRequest,
   { system: { sha256 }, canonical }: HttpContext,
-  { body: { normalized, sent }, caller }: KeyedRequest,
+  { body: { normalized }, caller }: KeyedRequest,
 ): Keyed {
   const key = idempotencyKey(ctx, caller);
   const bodyHash = sha256(canonical(normalized));
-  // Without a key the service does not compare requests.
-  if (key === null) return { key, keyHash: null, bodyHash, sentHash: bodyHash };
-  return { key, keyHash: sha256(key), bodyHash, sentHash: sha256(canonical(sent)) };
+  return { key, keyHash: key === null ? null : sha256(key), bodyHash };
 }
 
 /** A request that may be repeated. */
 export interface KeyedRequest {
-  readonly body: Pick<ReadBody<unknown>, 'normalized' | 'sent'>;
+  readonly body: Pick<ReadBody<unknown>, 'normalized'>;
   readonly caller: Pick<Caller, 'actor'>;
 }
 
@@ -100,7 +96,7 @@ export async function startRunOnce(ctx: ActingRequest, http: HttpContext, option
   const { authenticator, registry, withinDeadline } = http;
   const { uuid, sha256 } = http.system;
   const { caller, buildRequest } = options;
-  const { key, keyHash, bodyHash, sentHash } = keyed(ctx, http, options);
+  const { key, keyHash, bodyHash } = keyed(ctx, http, options);
   // 1. The id of the run: derived from the key, so that equal starts are appends to one stream.
   const scope = key === null ? null : { ...keyScope(ctx), key };
   const secret = scope === null ? null : await withinDeadline(authenticator.idSecret.read());
@@ -109,7 +105,7 @@ export async function startRunOnce(ctx: ActingRequest, http: HttpContext, option
   const recording = async (): Promise<RunRequestedData> => {
     // 2. A run that the key has started before, also under the id that earlier versions gave it.
     const ids = scope === null ? [] : [runId, keyedRunId(scope, null, sha256)];
-    const found = await Promise.all(ids.map((id) => registry.findRequest(id, [bodyHash, sentHash])));
+    const found = await Promise.all(ids.map((id) => registry.findRequest(id, bodyHash)));
     const repeated = found.find((each) => each !== null) ?? null;
     if (repeated !== null) return repeated;
     // 3. Else a new run.

@@ -71,10 +71,10 @@ export async function decide(
 ): Promise<RunResult> {
   assertFits(request.value.modified_state);
   const { comment = null, expected_seq: expectedSeq = null, action, budget } = request.value;
-  const { keyHash, bodyHash, sentHash } = keyed(ctx, http, { body: request, caller });
+  const { keyHash, bodyHash } = keyed(ctx, http, { body: request, caller });
   assertPausable(runId);
   const choice = choiceOf(request.value, http.schemas.validator('state-override.json'));
-  const decision = { caller, comment, keyHash, bodyHash, sentHash, expectedSeq, budget, choice };
+  const decision = { caller, comment, keyHash, bodyHash, expectedSeq, budget, choice };
   const deciding = http.registry.decidePause(runId, decision).catch(refuseDecision);
   const outcome = await http.withinDeadline(deciding, outcomeUnknown(runStream(runId)));
   const what = outcome.status === 'paused' ? 'vote cast' : 'pause decided';

@@ -35,10 +35,6 @@ export interface DecisionRequest {
   /** SHA-256 of the Idempotency-Key. */
   readonly keyHash: string | null;
   readonly bodyHash: string;
-  /**
-   * Hash of the body as sent, which earlier versions recorded: recognizes a request that is repeated after an upgrade.
-   */
-  readonly sentHash?: string;
   /** Revision of the pause that it answers, or null to answer any open pause. */
   readonly expectedSeq: number | null;
   /** At a pause for the budget: the new totals. */
@@ -86,12 +82,12 @@ function outcomeOf(action: GateAction): DecisionOutcome {
  */
 export function decidedBefore(
   { runId, decisions }: RunState,
-  { keyHash, bodyHash, sentHash }: DecisionRequest,
+  { keyHash, bodyHash }: DecisionRequest,
   votes: readonly KeyedDecision[],
 ): DecisionOutcome | null {
   const earlier = keyHash === null ? undefined : [...decisions, ...votes].find((each) => each.keyHash === keyHash);
   if (earlier === undefined) return null;
-  if (earlier.bodyHash !== bodyHash && earlier.bodyHash !== sentHash) throw new KeyReused({ runId });
+  if (earlier.bodyHash !== bodyHash) throw new KeyReused({ runId });
   return earlier.isVote ? VOTED : outcomeOf(earlier.action);
 }
 

@@ -117,7 +117,7 @@ export class Runs {
     const earlier = this.#starting.get(runId);
     if (earlier !== undefined) {
       await earlier.catch(() => undefined);
-      const repeated = await this.findRequest(runId, [bodyHash]);
+      const repeated = await this.findRequest(runId, bodyHash);
       if (repeated !== null) return repeated;
     }
     const recording = this.#recordStart(request);
@@ -174,16 +174,11 @@ export class Runs {
     return facts;
   }
 
-  /**
-   * The recorded request of a run, or null if there is no such run.
-   *
-   * @param bodyHashes hashes that an equal body may have been recorded with
-   * @throws {KeyReused} when its body differs
-   */
-  async findRequest(runId: string, bodyHashes: readonly string[]): Promise<RunRequestedData | null> {
+  /** The recorded request of a run, or null if there is no such run. @throws {KeyReused} when its body differs */
+  async findRequest(runId: string, bodyHash: string): Promise<RunRequestedData | null> {
     for await (const { type, data } of readRun(this.#deps.log, runId, { max: 1 })) {
       if (type !== 'RunRequested') break;
-      if (!bodyHashes.includes(data.bodyHash)) throw new KeyReused({ runId });
+      if (data.bodyHash !== bodyHash) throw new KeyReused({ runId });
       return data;
     }
     return null;
@@ -191,7 +186,7 @@ export class Runs {
 
   /** The recorded request of an equal start that was appended before this one. */
   async #firstRequest({ runId, bodyHash }: RunRequestedData): Promise<RunRequestedData> {
-    const first = await this.findRequest(runId, [bodyHash]);
+    const first = await this.findRequest(runId, bodyHash);
     // After a conflict the first event must be readable. If it is not, the log is unavailable.
     if (first === null) throw new LogUnavailable();
     return first;
