@@ -1,45 +1,41 @@
 /**
- * Finds the runs of a list by their facets and their full text, in SQL. Each statement names the index that it reads:
- * SQLite has no statistics of these tables, and would sort all completed runs to show the best fifty. Runs inside the
- * views worker.
+ * Finds the runs of a list by their facets and their full text, in SQL. Runs inside the views worker. SQLite has no
+ * statistics of these tables, so a `+` before a column tells it that an index of that column excludes too few runs.
  */
 import type { DatabaseSyncInstance } from '@photostructure/sqlite';
-import { allOf, condition, conditionsOf, partsOf } from './run-order.js';
-import type { RunFilter, RunListQuery } from '../run-list.js';
-import type { IndexedCondition, Part, Value } from './run-order.js';
+import type { RunFilter, RunListQuery, RunPlace, RunSort } from '../run-list.js';
+import { elementAt } from '../../system/element.js';
 import { folded, wordsOf } from '../../embeddings/words.js';
 import { fieldOf } from '../../system/untrusted.js';
 
-/** The search counts the runs of a condition up to this number. Sorting fewer takes at most 25 ms of processor time. */
-const MAX_COUNTED = 20_000;
-
-/**
- * Size of the first span that is compared with the words of a query, for each requested run, and the factor by which
- * spans grow.
- */
-const FIRST_SPAN = 4;
-const SPAN_GROWTH = 8;
+/** Number of runs at the beginning of a list that are searched for words first: a common word fills a page from them. */
+const SPAN = 1_000;
+/** Largest distance between keys of these runs, so that FTS5 reads few others. */
+const SPAN_KEYS = 50_000;
 
 /** Smallest number of characters before a `*`. Too many words begin with fewer. */
 const MIN_BEGINNING = 3;
 
-/** Reads the runs with the words in the order of their keys. */
-const BY_WORDS = 'NOT INDEXED';
+type Value = string | number;
 
-interface Counted extends IndexedCondition {
-  /** Number of runs that meet the condition, at most `MAX_COUNTED`. */
-  readonly runs: number;
-}
+/** Conditions that a run must meet, in SQL, with their values. */
+type Conditions = readonly (readonly [sql: string, ...values: readonly Value[]])[];
 
-interface WordSelection {
-  readonly conditions: readonly Counted[];
-  readonly match: string;
-}
-
-interface Window {
-  readonly limit: number;
-  readonly offset: number;
-}
+/** The column that each order is by, its direction, and that of the time of the start. Runs without a value come last. */
+const ORDERS: Readonly<Record<RunSort, readonly [column: string | null, value: 'ASC' | 'DESC', time: 'ASC' | 'DESC']>> =
+  {
+    '-created_at': [null, 'DESC', 'DESC'],
+    created_at: [null, 'ASC', 'ASC'],
+    '-score': ['score', 'DESC', 'DESC'],
+    score: ['score', 'ASC', 'ASC'],
+    '-cost': ['cost', 'DESC', 'DESC'],
+    cost: ['cost', 'ASC', 'ASC'],
+    '-duration': ['duration', 'DESC', 'DESC'],
+    duration: ['duration', 'ASC', 'ASC'],
+    '-iterations': ['iterations', 'DESC', 'DESC'],
+    iterations: ['iterations', 'ASC', 'ASC'],
+    waiting: ['waiting_since', 'ASC', 'DESC'],
+  };
 
 export class RunSearch {
   readonly #database: DatabaseSyncInstance;
@@ -50,135 +46,143 @@ export class RunSearch {
 
   /** Keys of the runs, in order. */
   keys(query: RunListQuery): readonly number[] {
-    const { filter = {}, limit, offset } = query;
-    const match = matchIn(filter);
+    const { filter = {}, sort = '-created_at', after, limit, offset } = query;
+    const match = matchOf(filter);
     if (match === undefined) return [];
-    const conditions = this.#conditions(filter, match);
-    if (conditions.some(({ runs }) => runs === 0)) return [];
-    const size = { wanted: limit + offset, total: this.#total() };
-    const parts = partsOf(query).map((part) => ({ ...part, hint: hintFor(part, conditions, size) }));
-    const words = conditions.find(({ hint }) => hint === BY_WORDS);
-    return match !== null && words?.runs === MAX_COUNTED
-      ? this.#keysInSpans(parts, { conditions, match }, { limit, offset })
-      : this.#keysInParts(parts, conditions, { limit, offset });
+    // 1. Look for common words among the first runs.
+    if (match !== null) {
+      const first = this.#keysInSpan(query, match);
+      if (first.length === limit) return first;
+    }
+    // 2. Find and sort all runs.
+    const pages = partsOf(sort, after).map(({ where, order }) => {
+      const { sql, values } = allOf([...conditionsOf(filter, sort), ...wordsIn(match), ...where]);
+      const page = `SELECT * FROM (SELECT key FROM ${tableOf(filter)} WHERE ${sql} ORDER BY ${order} LIMIT ?)`;
+      return { page, values: [...values, limit + offset] };
+    });
+    const sql = `${pages.map(({ page }) => page).join(' UNION ALL ')} LIMIT ? OFFSET ?`;
+    return this.#keys(sql, [...pages.flatMap(({ values }) => values), limit, offset]);
+  }
+
+  /** The page, or fewer keys if the first runs do not fill it. Runs of about the same time have neighbouring keys. */
+  #keysInSpan({ filter = {}, sort = '-created_at', after, limit, offset }: RunListQuery, match: string) {
+    const { where, order } = elementAt(partsOf(sort, after), 0);
+    const { sql, values } = allOf([...conditionsOf(filter, sort), ...where]);
+    const page = `
+      WITH span AS MATERIALIZED (SELECT * FROM ${tableOf(filter)} WHERE ${sql} ORDER BY ${order} LIMIT ${SPAN})
+      SELECT key FROM span WHERE key IN (
+        SELECT rowid FROM words
+        WHERE (SELECT max(key) - min(key) FROM span) <= ${SPAN_KEYS} AND words MATCH ?
+          AND rowid BETWEEN (SELECT min(key) FROM span) AND (SELECT max(key) FROM span)
+      )
+      ORDER BY ${order} LIMIT ? OFFSET ?`;
+    return this.#keys(page, [...values, match, limit, offset]);
   }
 
   /** Number of matching runs. */
-  count({ isTrial, ...filter }: RunFilter): number {
-    if (isTrial === undefined) return this.#counted(filter);
-    const trials = this.#counted({ ...filter, isTrial: true });
-    // Both numbers come from indexes, but no index holds the runs that are no trials.
-    return isTrial ? trials : this.#counted(filter) - trials;
-  }
-
-  #counted(filter: RunFilter): number {
-    const match = matchIn(filter);
+  count(filter: RunFilter): number {
+    const { isTrial, ...rest } = filter;
+    // No index holds the runs that are no trials.
+    if (isTrial === false) return this.count(rest) - this.count({ ...rest, isTrial: true });
+    const match = matchOf(filter);
     if (match === undefined) return 0;
-    const conditions = this.#conditions(filter, match);
-    const [fewest] = conditions.toSorted((one, other) => one.runs - other.runs);
-    if (fewest === undefined) return this.#total();
-    if (match !== null && conditions.length === 1) {
-      return this.#number('SELECT count(*) AS found FROM words WHERE words MATCH ?', [match]);
+    const conditions = conditionsOf(filter, null);
+    if (conditions.length > 0) {
+      const { sql, values } = allOf([...conditions, ...wordsIn(match)]);
+      return this.#number(`SELECT count(*) AS found FROM ${tableOf(filter)} WHERE ${sql}`, values);
     }
-    const { sql, values } = allOf(conditions);
-    return this.#number(`SELECT count(*) AS found FROM facets ${fewest.hint} WHERE ${sql}`, values);
-  }
-
-  #keysInParts(parts: readonly Part[], conditions: readonly Counted[], { limit, offset }: Window): readonly number[] {
-    if (parts.length === 0) return [];
-    const values: Value[] = [];
-    const pages = parts.map(({ hint, where, order }) => {
-      const all = allOf([...conditions, ...where]);
-      values.push(...all.values, limit + offset);
-      return `SELECT * FROM (SELECT key FROM facets ${hint} WHERE ${all.sql} ORDER BY ${order} LIMIT ?)`;
-    });
-    return keysIn(this.#rows(`${pages.join(' UNION ALL ')} LIMIT ? OFFSET ?`, [...values, limit, offset]));
-  }
-
-  /** As `#keysInParts`, for words that many runs contain, because a list of all these runs would take too long. */
-  #keysInSpans(parts: readonly Part[], selection: WordSelection, { limit, offset }: Window): readonly number[] {
-    let keys: readonly number[] = [];
-    for (const part of parts) keys = [...keys, ...this.#firstKeys(part, selection, limit + offset - keys.length)];
-    return keys.slice(offset);
-  }
-
-  /**
-   * Compares the first runs of a part (a span) with the words, and a longer span while too few runs contain the
-   * words. In each order runs of about the same time are neighbours, so their keys are close together, and FTS5 reads
-   * only those.
-   */
-  #firstKeys({ hint, where, columns, order }: Part, { conditions, match }: WordSelection, wanted: number) {
-    const { sql, values } = allOf([...conditions.filter((each) => each.hint !== BY_WORDS), ...where]);
-    const page = `
-      WITH span AS MATERIALIZED (
-        SELECT key, ${columns} FROM facets ${hint} WHERE ${sql} ORDER BY ${order} LIMIT ?
-      )
-      SELECT key, (SELECT count(*) FROM span) AS compared FROM span WHERE key IN (
-        SELECT rowid FROM words
-        WHERE words MATCH ? AND rowid BETWEEN (SELECT min(key) FROM span) AND (SELECT max(key) FROM span)
-      )
-      ORDER BY ${order} LIMIT ?`;
-    const most = Math.min(this.#total(), ...conditions.map(({ runs }) => (runs < MAX_COUNTED ? runs : Infinity)));
-    for (let span = FIRST_SPAN * wanted; ; span *= SPAN_GROWTH) {
-      const rows = this.#rows(page, [...values, span, match, wanted]);
-      const isWhole = span >= most || Number(fieldOf(rows[0], 'compared')) < span;
-      if (isWhole || rows.length === wanted) return keysIn(rows);
-    }
-  }
-
-  #conditions(filter: RunFilter, match: string | null): readonly Counted[] {
-    const conditions: Counted[] = conditionsOf(filter).map((each) => {
-      const found = `SELECT 1 FROM facets ${each.hint} WHERE ${each.sql} LIMIT ${MAX_COUNTED}`;
-      return { ...each, runs: this.#number(`SELECT count(*) AS found FROM (${found})`, each.values) };
-    });
-    if (match === null) return conditions;
-    const found = `SELECT 1 FROM words WHERE words MATCH ? LIMIT ${MAX_COUNTED}`;
-    const runs = this.#number(`SELECT count(*) AS found FROM (${found})`, [match]);
-    const words = condition('key IN (SELECT rowid FROM words WHERE words MATCH ?)', match);
-    return [...conditions, { ...words, hint: BY_WORDS, isByTime: false, runs }];
-  }
-
-  /** Number of all runs: the largest key, because keys are consecutive and no run is ever deleted. */
-  #total(): number {
+    if (match !== null) return this.#number('SELECT count(*) AS found FROM words WHERE words MATCH ?', [match]);
+    // Keys are consecutive, because no run is ever deleted.
     return this.#number('SELECT max(key) AS found FROM facets', []);
+  }
+
+  #keys(sql: string, values: readonly Value[]): readonly number[] {
+    return this.#database
+      .prepare(sql)
+      .all(...values)
+      .map((row) => Number(fieldOf(row, 'key')));
   }
 
   #number(sql: string, values: readonly Value[]): number {
     return Number(fieldOf(this.#database.prepare(sql).get(...values), 'found'));
   }
-
-  #rows(sql: string, values: readonly Value[]): readonly unknown[] {
-    return this.#database.prepare(sql).all(...values);
-  }
 }
 
-function keysIn(rows: readonly unknown[]): readonly number[] {
-  return rows.map((row) => Number(fieldOf(row, 'key')));
+/** The parts of an order after a place: the runs with a value to sort by, then those without. */
+function partsOf(
+  sort: RunSort,
+  after: RunPlace | undefined,
+): readonly { readonly where: Conditions; readonly order: string }[] {
+  const [column, value, time] = ORDERS[sort];
+  const times = `created_at ${time}, id`;
+  const past = time === 'DESC' ? '<' : '>';
+  const later: Conditions =
+    after === undefined
+      ? []
+      : [
+          [`created_at ${past}= ?`, after.createdAt],
+          [`created_at ${past} ? OR id > ?`, after.createdAt, after.id],
+        ];
+  if (column === null) return [{ where: later, order: times }];
+  const without = { where: [[`${column} IS NULL`] as const, ...(after?.value === null ? later : [])], order: times };
+  if (after?.value === null) return [without];
+  const beyond = value === 'DESC' ? '<' : '>';
+  const behind: Conditions =
+    after === undefined
+      ? []
+      : [
+          [`${column} ${beyond}= ?`, after.value],
+          [
+            `${column} ${beyond} ? OR created_at ${past} ? OR (created_at = ? AND id > ?)`,
+            ...[after.value, after.createdAt, after.createdAt, after.id],
+          ],
+        ];
+  return [{ where: [[`${column} IS NOT NULL`], ...behind], order: `${column} ${value}, ${times}` }, without];
 }
 
-/**
- * The index with which SQLite reads the fewest runs. It reads an index in the order of the page until the page is full;
- * with any other index it reads and sorts all runs that meet the condition.
- */
-function hintFor(
-  part: Part,
-  conditions: readonly Counted[],
-  { wanted, total }: { readonly wanted: number; readonly total: number },
-): string {
-  const isInOrder = ({ hint, isByTime }: Counted): boolean => (part.isByTime ? isByTime : hint === part.hint);
-  const share = conditions.reduce((product, { runs }) => (product * runs) / total, 1);
-  let fewest = { hint: part.hint, runs: wanted / share };
-  for (const each of conditions) {
-    const { hint, runs } = each;
-    const sorted = runs < MAX_COUNTED ? runs : Infinity;
-    const read = isInOrder(each) ? Math.min(sorted, (wanted / share) * (runs / total)) : sorted;
-    if (read < fewest.runs) fewest = { hint, runs: read };
-  }
-  return fewest.hint;
+/** The table of the runs, with the index of trials if only these are listed. */
+function tableOf({ isTrial }: RunFilter): string {
+  return isTrial === true ? 'facets INDEXED BY facets_trial' : 'facets';
+}
+
+/** The conditions of a filter, except for the words. @param sort the order, or null for a count */
+function conditionsOf(filter: RunFilter, sort: RunSort | null): Conditions {
+  const { parent, blueprintId, actor, status, outcome, from, to, minScore, maxScore, isTrial, isBuiltIn, q } = filter;
+  const isByTime = sort !== null && ORDERS[sort][0] === null;
+  // Nearly all runs are completed, and most scores are within the bounds that callers give.
+  const completed =
+    q !== undefined || isBuiltIn === true || (sort !== null && !isByTime) ? '+status = ?' : 'status = ?';
+  const score = isByTime ? '+score' : 'score';
+  const all: readonly (readonly [string, Value | undefined])[] = [
+    ['parent = ?', parent],
+    ['blueprint_id = ?', blueprintId],
+    ['actor = ?', actor],
+    [status === 'completed' ? completed : 'status = ?', status],
+    outcome === 'completed' ? [completed, outcome] : ['failure = ?', outcome],
+    ['created_at >= ?', from],
+    ['created_at <= ?', to],
+    [`${score} >= ?`, minScore],
+    [`${score} <= ?`, maxScore],
+  ];
+  return [
+    ...(isTrial === undefined ? [] : [[`is_trial = ${isTrial ? 1 : 0}`] as const]),
+    ...(isBuiltIn === true ? [['blueprint_id IS NULL AND is_trial = 0'] as const] : []),
+    ...all.flatMap(([sql, value]) => (value === undefined ? [] : [[sql, value] as const])),
+  ];
+}
+
+/** The condition that a run contains words. */
+function wordsIn(match: string | null): Conditions {
+  return match === null ? [] : [['key IN (SELECT rowid FROM words WHERE words MATCH ?)', match]];
+}
+
+function allOf(conditions: Conditions): { readonly sql: string; readonly values: readonly Value[] } {
+  const sql = conditions.map(([each]) => `(${each})`).join(' AND ') || 'true';
+  return { sql, values: conditions.flatMap(([, ...values]) => values) };
 }
 
 /** The FTS5 query for the words of a filter, or null if it has no `q`, or undefined if its `q` contains no word. */
-function matchIn({ q }: RunFilter): string | null | undefined {
+function matchOf({ q }: RunFilter): string | null | undefined {
   if (q === undefined) return null;
   const terms = folded(q)
     .split(/\s+/u)

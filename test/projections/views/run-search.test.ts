@@ -17,7 +17,7 @@ import { tempDir } from '../../support/temp-dir.js';
 const SEED = Number(process.env['SEED'] ?? 20261123);
 const IS_SOAK = process.env['SOAK'] !== undefined;
 const QUERIES = IS_SOAK ? 10_000 : 25;
-/** More runs than the number up to which the search counts the matches of a condition. */
+/** More runs than the search looks at first for words. */
 const RUNS = IS_SOAK ? 30_000 : 22_000;
 const WORDS = ['tree', 'trees', 'river', 'sea', 'stone', 'wind', 'rain', 'treaty'];
 const OUTCOMES = ['completed', 'failed', 'rejected', 'cancelled'] as const;
