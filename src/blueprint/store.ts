@@ -7,8 +7,10 @@ import { AppendTooLarge } from '../eventlog/errors.js';
 import { BlueprintContended, BlueprintMoved, BlueprintTaken, BlueprintTooLarge, BlueprintUnknown } from './errors.js';
 import { ServiceStopping } from '../errors.js';
 import type { Blueprint, BlueprintCreate, BlueprintUpdate } from '../generated/schemas.js';
-import { appendFacts, handleCommand, headAt } from '../eventsourcing/handle-command.js';
+import type { AggregateChange } from '../eventsourcing/handle-command.js';
+import { changeAggregate, headAt } from '../eventsourcing/handle-command.js';
 import type { EventLog } from '../eventlog/port.js';
+import { elementAt } from '../system/element.js';
 import { KeyedSequencer } from '../system/async/sequencer.js';
 import { TaskTracker } from '../system/async/task-tracker.js';
 import type { BlueprintFact } from './events.js';
@@ -34,7 +36,7 @@ const MAX_TRIES = 20;
 const MAX_WAITING = 100;
 
 /** Decides the fact of a change, given the last event of the blueprint's stream. */
-type Decide<F extends BlueprintFact> = (last: LinkedEvent | null) => F;
+type Decide<F extends BlueprintFact> = (last: LinkedEvent | null) => readonly [F];
 
 /** Whether the current blueprint is the one that a change expects. Called before each append. */
 export type IsExpected = (current: Blueprint) => boolean;
@@ -73,7 +75,7 @@ export class BlueprintStore {
 
   /** The blueprint as recorded, or null if there is none. @throws {BlueprintCorrupt} */
   async find(blueprintId: string): Promise<Blueprint | null> {
-    return this.#currentOf(await this.#last(blueprintId));
+    return this.#currentOf(await newestEvent(this.#options.log, blueprintId));
   }
 
   /** Its saves, newest first, also if it is deleted, or null if there never was one. @throws {BlueprintCorrupt} */
@@ -91,7 +93,7 @@ export class BlueprintStore {
     const blueprint = checkedSize(createdBlueprint(draft, { id: blueprintId, ...this.#saving() }));
     await this.#change(blueprintId, (last) => {
       if (exists(last)) throw new BlueprintTaken({ blueprintId });
-      return { type: 'BlueprintCreated', data: { blueprint: recordedBlueprint(blueprint), actor } };
+      return [{ type: 'BlueprintCreated', data: { blueprint: recordedBlueprint(blueprint), actor } }];
     });
     return blueprint;
   }
@@ -111,7 +113,7 @@ export class BlueprintStore {
       if (current === null) throw new BlueprintUnknown({ blueprintId });
       assertExpected(current, isExpected);
       const blueprint = checkedSize(updatedBlueprint(current, change, this.#saving()));
-      return { type: 'BlueprintUpdated', data: { blueprint: recordedBlueprint(blueprint), actor } };
+      return [{ type: 'BlueprintUpdated', data: { blueprint: recordedBlueprint(blueprint), actor } }];
     });
     return blueprintOf(fact.data.blueprint);
   }
@@ -126,7 +128,7 @@ export class BlueprintStore {
       if (!exists(last)) throw new BlueprintUnknown({ blueprintId });
       const current = isExpected === null ? null : this.#currentOf(last);
       if (current !== null) assertExpected(current, isExpected);
-      return { type: 'BlueprintDeleted', data: { actor } };
+      return [{ type: 'BlueprintDeleted', data: { actor } }];
     });
   }
 
@@ -138,27 +140,21 @@ export class BlueprintStore {
   /** Makes changes of a blueprint sequential. Changes by other instances cause conflicts. */
   async #change<F extends BlueprintFact>(blueprintId: string, decide: Decide<F>): Promise<F> {
     if (this.#changes.count(blueprintId) > MAX_WAITING) throw new BlueprintContended({ blueprintId });
-    return await this.#tasks.track(this.#changes.run(blueprintId, () => this.#untilAppended(blueprintId, decide)));
-  }
-
-  /** @throws {ServiceStopping} after the service has begun to stop, also for queued changes */
-  async #untilAppended<F extends BlueprintFact>(blueprintId: string, decide: Decide<F>): Promise<F> {
-    return await handleCommand({
+    const change: AggregateChange<LinkedEvent | null, F> = {
+      stream: blueprintStream(blueprintId),
+      subject: blueprintId,
       read: () => {
+        // Refuses queued changes too.
         if (this.#tasks.isEnding) throw new ServiceStopping();
-        return this.#last(blueprintId);
+        return newestEvent(this.#options.log, blueprintId);
       },
+      headOf: (last) => last && headAt(last.event),
       decide,
-      append: (fact, last) => this.#append(blueprintId, fact, last),
       limit: { conflicts: MAX_TRIES, error: (cause) => new BlueprintContended({ blueprintId }, { cause }) },
-    });
-  }
-
-  async #append<F extends BlueprintFact>(blueprintId: string, fact: F, last: LinkedEvent | null): Promise<F> {
-    const after = { stream: blueprintStream(blueprintId), subject: blueprintId, head: last && headAt(last.event) };
+    };
+    const changed = this.#changes.run(blueprintId, () => changeAggregate(this.#options, change, this.#tasks.signal));
     try {
-      await appendFacts(this.#options, { ...after, facts: [fact] }, this.#tasks.signal);
-      return fact;
+      return elementAt((await this.#tasks.track(changed)).recorded, 0);
     } catch (error) {
       throw error instanceof AppendTooLarge ? tooLargeForLog(blueprintId, error) : error;
     }
@@ -167,10 +163,6 @@ export class BlueprintStore {
   #saving(): Saving {
     const { system, hasKeys, models } = this.#options;
     return { at: system.now(), hasKeys: hasKeys(), models };
-  }
-
-  #last(blueprintId: string): Promise<LinkedEvent | null> {
-    return newestEvent(this.#options.log, blueprintId);
   }
 
   /** @throws {BlueprintCorrupt} */

@@ -3,12 +3,12 @@
  * upload continues from the recorded events, at their exact revision, and repeats no recorded work.
  */
 import { ModelFailed, ServiceStopping } from '../errors.js';
-import type { AppendDeps, StreamHead } from '../eventsourcing/handle-command.js';
-import { appendFacts, handleCommand, headAt } from '../eventsourcing/handle-command.js';
+import type { AggregateChange, AppendDeps, Changed } from '../eventsourcing/handle-command.js';
+import { changeAggregate, headAt } from '../eventsourcing/handle-command.js';
 import type { Position, RecordedEvent } from '../eventlog/port.js';
 import { lastEvent } from '../eventlog/port.js';
 import type { System } from '../system/system.js';
-import { untilDeadline } from '../system/async/deadline.js';
+import { present } from '../system/element.js';
 import { KeyedSequencer } from '../system/async/sequencer.js';
 import { TaskTracker } from '../system/async/task-tracker.js';
 import { chunkedPages } from './chunk.js';
@@ -95,7 +95,7 @@ export class DocumentStore {
   ingest(file: UploadedFile): Promise<Ingested> {
     return this.#inTurn(file.id, async () => {
       const state = await this.#fold(file.id, null);
-      const source = state?.status === 'ingested' ? state : await this.#sourceOf(file);
+      const source = isIngested(state) ? state : await this.#sourceOf(file);
       return await this.#untilIngested(file.id, state, source);
     });
   }
@@ -104,7 +104,7 @@ export class DocumentStore {
   complete(documentId: string): Promise<void> {
     return this.#inTurn(documentId, async () => {
       const state = await this.#fold(documentId, null);
-      if (state?.status === 'ingested') await this.#untilIngested(documentId, state, null);
+      if (isIngested(state)) await this.#untilIngested(documentId, state, null);
     });
   }
 
@@ -116,15 +116,15 @@ export class DocumentStore {
    * @throws {DocumentUnknown | DocumentContended}
    */
   async remove(documentId: string, actor: string | null = null): Promise<Position> {
-    return await handleCommand({
+    const { position } = await this.#change<RecordedEvent | null>(documentId, {
       read: () => lastEvent(this.#options.log, documentStream(documentId)),
-      decide: async (last): Promise<DocumentFact> => {
+      headOf: (last) => last && headAt(last),
+      decide: async (last) => {
         if (!(await this.#isThere(documentId, last))) throw new DocumentUnknown({ documentId });
-        return { type: 'DocumentDeleted', data: { actor } };
+        return [{ type: 'DocumentDeleted', data: { actor } }];
       },
-      append: async (deleted, last) => (await this.#append(documentId, [deleted], last && headAt(last))).position,
-      limit: contended(documentId),
     });
+    return present(position, 'position of the deletion');
   }
 
   /** Whether there is a document to delete. A corrupt one counts unless its last event is the deletion. */
@@ -161,55 +161,50 @@ export class DocumentStore {
     return { filename, bytes, pages: pages.length, actor, chunks: await chunkedPages(pages, system) };
   }
 
-  /** @param source the file, or null to use the recorded contents unless the document is deleted */
+  /**
+   * Records what is missing, step by step. Where another instance was first, goes on from its events.
+   *
+   * @param source the file, or null to use the recorded contents unless the document is deleted
+   */
   async #untilIngested(
     documentId: string,
     begun: DocumentState | null,
     source: DocumentSource | null,
   ): Promise<Ingested> {
-    let [state, isNew] = [begun, false];
-    for (let isDone = false; !isDone;) {
-      const step = await this.#recordNext(documentId, state, source);
-      isNew ||= isIngested(step.state) && !isIngested(step.before);
-      ({ state, isDone } = step);
+    const { log, recordsVectors, embeddings } = this.#options;
+    let [state, isNew, isDone] = [begun, false, false];
+    while (!isDone) {
+      const { before, recorded } = await this.#change(documentId, {
+        read: async (conflict) => (conflict === null ? state : (state = await this.#fold(documentId, state))),
+        headOf: (last) => last?.head ?? null,
+        decide: async (last) => {
+          if (this.#tasks.isEnding) throw new ServiceStopping();
+          const wanted = source ?? (isIngested(last) ? last : null);
+          if (wanted === null) throw new DocumentUnknown({ documentId });
+          const step = nextStep(last, wanted, recordsVectors ? embeddings.model : null);
+          return step.kind === 'embed' ? [await this.#embedded(step)] : step.kind === 'append' ? step.facts : [];
+        },
+      });
+      isDone = recorded.length === 0;
+      state = recorded.reduce(evolveDocument, before);
+      isNew ||= isIngested(state) && !isIngested(before);
     }
-    const { decisive } = await documentStatusOf(this.#options.log, documentId);
+    const { decisive } = await documentStatusOf(log, documentId);
     // It was deleted concurrently.
     if (decisive === null) throw new DocumentUnknown({ documentId });
     return { chunks: state?.chunks.length ?? 0, isNew, position: decisive.position };
   }
 
-  /** Records the next missing events. Returns the states before and after, or that the document is complete. */
-  #recordNext(documentId: string, begun: DocumentState | null, source: DocumentSource | null): Promise<Step> {
-    let before = begun;
-    return handleCommand({
-      read: async (conflict) => (conflict === null ? before : (before = await this.#fold(documentId, before))),
-      decide: (state) => {
-        if (this.#tasks.isEnding) throw new ServiceStopping();
-        return this.#missing(documentId, state, source);
-      },
-      append: async (facts, state) => {
-        if (facts === null) return { before: state, state, isDone: true };
-        const { recorded } = await this.#append(documentId, facts, state?.head ?? null);
-        return { before: state, state: recorded.reduce(evolveDocument, state), isDone: false };
-      },
-      limit: contended(documentId),
-    });
-  }
-
-  /**
-   * Appends after an event, or as the first events if it is null.
-   *
-   * @throws {RevisionConflict} the stream has another head
-   * @throws {LogUnavailable | AppendOutcomeUnknown} the log does not answer in time
-   */
-  async #append(documentId: string, facts: readonly DocumentFact[], head: StreamHead | null) {
-    const { system, appendDeadlineMs } = this.#options;
-    const after = { stream: documentStream(documentId), subject: documentId, head, facts };
+  /** @throws {LogUnavailable | AppendOutcomeUnknown} the log does not answer in time */
+  #change<S>(
+    documentId: string,
+    change: Pick<AggregateChange<S, DocumentFact>, 'read' | 'headOf' | 'decide'>,
+  ): Promise<Changed<S, DocumentFact>> {
+    const error = (cause: Error): Error => new DocumentContended({ documentId }, { cause });
+    const limits = { limit: { conflicts: MAX_CONFLICTS, error }, maxAppendMs: this.#options.appendDeadlineMs };
     const { signal } = this.#tasks;
-    return await untilDeadline((own) => appendFacts(this.#options, after, own), {
-      ...{ system, maxMs: appendDeadlineMs, signal },
-    });
+    const stream = documentStream(documentId);
+    return changeAggregate(this.#options, { stream, subject: documentId, ...change, ...limits }, signal);
   }
 
   /** Continues a fold to the head; from null, starts at the first event in force. @throws {DocumentCorrupt} */
@@ -221,28 +216,6 @@ export class DocumentStore {
       state = evolveDocument(state, event);
     }
     return state;
-  }
-
-  /** The facts to record next, or null if the document is complete. */
-  async #missing(
-    documentId: string,
-    state: DocumentState | null,
-    source: DocumentSource | null,
-  ): Promise<readonly DocumentFact[] | null> {
-    const wanted = source ?? (state?.status === 'ingested' ? state : null);
-    if (wanted === null) throw new DocumentUnknown({ documentId });
-    const { recordsVectors, embeddings } = this.#options;
-    const step = nextStep(state, wanted, recordsVectors ? embeddings.model : null);
-    switch (step.kind) {
-      case 'append':
-        return step.facts;
-      case 'embed':
-        return [await this.#embedded(step)];
-      case 'done':
-        return null;
-      default:
-        return step satisfies never;
-    }
   }
 
   async #embedded({
@@ -261,20 +234,6 @@ export class DocumentStore {
   }
 }
 
-/** A step of an unfinished ingestion. */
-interface Step {
-  readonly before: DocumentState | null;
-  readonly state: DocumentState | null;
-  readonly isDone: boolean;
-}
-
-function isIngested(state: DocumentState | null): boolean {
+function isIngested(state: DocumentState | null): state is DocumentState {
   return state?.status === 'ingested';
-}
-
-function contended(documentId: string) {
-  return {
-    conflicts: MAX_CONFLICTS,
-    error: (cause: Error): Error => new DocumentContended({ documentId }, { cause }),
-  };
 }

@@ -1,48 +1,98 @@
 /**
- * The command loop of every aggregate: read, decide, seal, append at the exact revision. It starts again after a
- * conflict. A live run is in memory, so its actor has a loop of its own, without the read.
+ * Changes of an aggregate: read, decide, seal, append at the exact revision, and all of it again after a conflict. A live run
+ * is in memory, so its actor has a loop of its own, without the read.
  */
 import type { EventLog, Position, RecordedEvent } from '../eventlog/port.js';
 import { RevisionConflict } from '../eventlog/errors.js';
+import { untilDeadline } from '../system/async/deadline.js';
 import type { System } from '../system/system.js';
 import { appendWithRetry } from './append-with-retry.js';
 import type { StreamAppend } from './append-with-retry.js';
 import type { ChainHead, Fact, SealedEvent } from './hash-chain.js';
 import { GENESIS_HASH, sealEvents } from './hash-chain.js';
 
-/** How a command is handled. */
-export interface CommandHandling<State, Decision, Result> {
+/** A change of an aggregate: a stream, and the state that its events fold to. */
+export interface AggregateChange<State, F extends Fact> {
+  readonly stream: string;
+  /** The id of what the stream records. */
+  readonly subject: string;
   /**
-   * The state at the stream's head, verified and folded.
+   * The state at the end of the stream, verified and folded.
    *
    * @param conflict the conflict with an append that the state must include, or null at first
    */
   readonly read: (conflict: RevisionConflict | null) => State | Promise<State>;
-  /** Decides what to record. If it throws, nothing is recorded. */
-  readonly decide: (state: State) => Decision | Promise<Decision>;
-  /** Appends the decision after its state. @throws {RevisionConflict} if another append came first */
-  readonly append: (decision: Decision, state: State) => Promise<Result>;
-  /** The number of conflicts that ends the loop, and its error. Default: no limit. */
+  /** The last event of a state, or null if the stream is empty. */
+  readonly headOf: (state: State) => StreamHead | null;
+  /** The facts to record, or none if nothing changes. If it throws, nothing is recorded. */
+  readonly decide: (state: State) => readonly F[] | Promise<readonly F[]>;
+  /** Time limit of the retries of an append, in milliseconds. Default: none. */
+  readonly maxAppendMs?: number;
+  /** The number of conflicts at which the change fails, and its error. Default: no limit. */
   readonly limit?: { readonly conflicts: number; readonly error: (cause: RevisionConflict) => Error };
 }
 
-/** Reads and decides again after each conflict, until the decision is appended. */
+/** What a change has recorded. */
+export interface Changed<State, F extends Fact> {
+  /** The state that the change was decided on. */
+  readonly before: State;
+  readonly recorded: readonly SealedEvent<F>[];
+  /** Position of the last recorded event, or null if nothing is recorded. */
+  readonly position: Position | null;
+}
+
+/**
+ * Changes an aggregate at the exact revision that the change was decided on. After a conflict with another append, it
+ * reads and decides again.
+ *
+ * @param signal ends the retries of an append: the last error is thrown, and the outcome may stay unknown
+ * @throws {AppendTooLarge | AppendInvalid | LogFull | LogCorrupt | LogClosed} certainly not written
+ */
+export async function changeAggregate<State, F extends Fact>(
+  deps: AppendDeps,
+  { stream, subject, read, headOf: headIn, decide, maxAppendMs, limit }: AggregateChange<State, F>,
+  signal: AbortSignal,
+): Promise<Changed<State, F>> {
+  let conflict: RevisionConflict | null = null;
+  for (let conflicts = 1; ; conflicts += 1) {
+    // 1. Read and fold the stream.
+    const before = await read(conflict);
+    // 2. Decide what to record.
+    const facts = await decide(before);
+    if (facts.length === 0) return { before, recorded: [], position: null };
+    // 3. Append after the last event of that state.
+    const after = { stream, subject, head: headIn(before), facts };
+    const append = (until: AbortSignal) => appendFacts(deps, after, until);
+    try {
+      const inTime = { system: deps.system, maxMs: maxAppendMs ?? 0, signal };
+      const appended = await (maxAppendMs === undefined ? append(signal) : untilDeadline(append, inTime));
+      return { before, ...appended };
+    } catch (error) {
+      // 4. Another append came first: begin again with its events.
+      if (!(error instanceof RevisionConflict)) throw error;
+      if (limit !== undefined && conflicts >= limit.conflicts) throw limit.error(error);
+      conflict = error;
+    }
+  }
+}
+
+/** As `changeAggregate`, for runs, whose repository appends. */
 export async function handleCommand<State, Decision, Result>({
   read,
   decide,
   append,
-  limit,
-}: CommandHandling<State, Decision, Result>): Promise<Result> {
-  let conflict: RevisionConflict | null = null;
-  for (let conflicts = 1; ; conflicts += 1) {
-    const state = await read(conflict);
-    const decision = await decide(state);
+}: {
+  readonly read: () => State | Promise<State>;
+  readonly decide: (state: State) => Decision | Promise<Decision>;
+  /** @throws {RevisionConflict} if another append came first */
+  readonly append: (decision: Decision) => Promise<Result>;
+}): Promise<Result> {
+  for (;;) {
+    const decision = await decide(await read());
     try {
-      return await append(decision, state);
+      return await append(decision);
     } catch (error) {
       if (!(error instanceof RevisionConflict)) throw error;
-      if (limit !== undefined && conflicts >= limit.conflicts) throw limit.error(error);
-      conflict = error;
     }
   }
 }

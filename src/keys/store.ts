@@ -3,7 +3,8 @@
  * that it was decided on, so that no two instances give the same name.
  */
 import type { EventLog, RecordedEvent } from '../eventlog/port.js';
-import { appendFacts, handleCommand } from '../eventsourcing/handle-command.js';
+import type { AggregateChange } from '../eventsourcing/handle-command.js';
+import { changeAggregate } from '../eventsourcing/handle-command.js';
 import { GENESIS_HASH, checkLink } from '../eventsourcing/hash-chain.js';
 import type { System } from '../system/system.js';
 import { present } from '../system/element.js';
@@ -144,7 +145,7 @@ export class KeyStore {
       }
       if (this.#ring.named(name) !== undefined) throw new KeyTaken({ name });
       if (this.#ring.size >= MAX_KEYS) throw new TooManyKeys({ limit: MAX_KEYS });
-      return { type: 'KeyAdded', data: { name, hash, scopes: [...scopes], expiresAt, actor } };
+      return [{ type: 'KeyAdded', data: { name, hash, scopes: [...scopes], expiresAt, actor } }];
     });
     return { key: this.#changed(name), text };
   }
@@ -159,7 +160,7 @@ export class KeyStore {
       this.#assertNotEnded(actor);
       const key = this.#ring.named(name);
       if (key === undefined) throw new KeyUnknown({ name });
-      return key.revoked === null ? { type: 'KeyRevoked', data: { name, actor } } : null;
+      return key.revoked === null ? [{ type: 'KeyRevoked', data: { name, actor } }] : [];
     });
     return this.#changed(name);
   }
@@ -170,7 +171,7 @@ export class KeyStore {
     if (isUseRecorded(lastUsed, day) || this.#recordingUse.has(name)) return;
     this.#recordingUse.add(name);
     this.#change(() =>
-      isUseRecorded(this.#ring.named(name)?.lastUsed ?? null, day) ? null : { type: 'KeyUsed', data: { name, day } },
+      isUseRecorded(this.#ring.named(name)?.lastUsed ?? null, day) ? [] : [{ type: 'KeyUsed', data: { name, day } }],
     )
       .catch((error: unknown) => {
         if (!this.#tasks.isEnding) this.#options.onFault(error);
@@ -214,31 +215,25 @@ export class KeyStore {
     return present(this.#ring.named(name), `key "${name}"`);
   }
 
-  /** @param decide returns the event to record, or null if nothing changes */
-  #change(decide: () => KeyFact | null): Promise<void> {
-    return this.#tasks.track(
-      this.#changes.run(() =>
-        handleCommand({
-          read: () => this.#current(),
-          decide,
-          append: (fact) => this.#append(fact),
-          limit: { conflicts: MAX_CONFLICTS, error: (cause) => new KeysContended({ cause }) },
-        }),
-      ),
-    );
-  }
-
-  async #current(): Promise<void> {
-    if (this.#tasks.isEnding) throw new ServiceStopping();
-    await this.#readOn();
-    this.#assertReadable();
-  }
-
-  async #append(fact: KeyFact | null): Promise<void> {
-    if (fact === null) return;
-    const after = { stream: KEYS_STREAM, subject: 'all', head: this.#ring.head, facts: [fact] };
-    const { recorded } = await appendFacts(this.#options, after, this.#tasks.signal);
-    this.#adopt(recorded);
+  /** @param decide returns the events to record, or none if nothing changes */
+  #change(decide: () => readonly KeyFact[]): Promise<void> {
+    const change: AggregateChange<void, KeyFact> = {
+      stream: KEYS_STREAM,
+      subject: 'all',
+      read: async () => {
+        if (this.#tasks.isEnding) throw new ServiceStopping();
+        await this.#readOn();
+        this.#assertReadable();
+      },
+      headOf: () => this.#ring.head,
+      decide,
+      limit: { conflicts: MAX_CONFLICTS, error: (cause) => new KeysContended({ cause }) },
+    };
+    const changed = this.#changes.run(async () => {
+      const { recorded } = await changeAggregate(this.#options, change, this.#tasks.signal);
+      this.#adopt(recorded);
+    });
+    return this.#tasks.track(changed);
   }
 
   /** Reads the log from the last known event and folds what is new. @throws {KeysCorrupt} */

@@ -3,8 +3,8 @@
  * tickets of a key are the last event of one stream, which the log keeps alone: so tickets leave the log when they are
  * redeemed or expire.
  */
-import { appendFacts, handleCommand, headAt } from '../eventsourcing/handle-command.js';
-import type { StreamHead } from '../eventsourcing/handle-command.js';
+import { changeAggregate, headAt } from '../eventsourcing/handle-command.js';
+import type { AggregateChange, StreamHead } from '../eventsourcing/handle-command.js';
 import { GENESIS_HASH, checkLink } from '../eventsourcing/hash-chain.js';
 import { lastEvent } from '../eventlog/port.js';
 import type { TicketsChangedData } from '../generated/schemas.js';
@@ -13,6 +13,7 @@ import { semaphore } from '../system/async/semaphore.js';
 import { TaskTracker } from '../system/async/task-tracker.js';
 import type { Grant } from './caller.js';
 import { KeysCorrupt, KeysContended, TooManyLookups, TooManyTickets } from './errors.js';
+import type { TicketFact } from './events.js';
 import { ticketEventReader } from './events.js';
 import type { PassDeps } from './pass-streams.js';
 import { MAX_WAITING_READS, READS_AT_A_TIME, isPassText } from './pass-streams.js';
@@ -110,22 +111,22 @@ export class TicketStore {
   }
 
   /** @param decide returns the tickets to record, or null if nothing changes */
-  #change(id: string, decide: (tickets: readonly Ticket[]) => readonly Ticket[] | null): Promise<void> {
+  async #change(id: string, decide: (tickets: readonly Ticket[]) => readonly Ticket[] | null): Promise<void> {
     const stream = streamOf(id);
-    if (this.#inTurn.count(id) >= MAX_WAITING_READS) return Promise.reject(new TooManyLookups());
-    const handled = this.#inTurn.run(id, () =>
-      handleCommand({
-        read: () => this.#read(stream),
-        decide: ({ tickets }) => decide(tickets),
-        append: async (open, { head }) => {
-          if (open === null) return;
-          const facts = [{ type: 'TicketsChanged', data: { open: [...open] } }] as const;
-          await appendFacts(this.#deps, { stream, subject: id, head, facts }, this.#tasks.signal);
-        },
-        limit: { conflicts: MAX_CONFLICTS, error: (cause) => new KeysContended({ cause }) },
-      }),
-    );
-    return this.#tasks.track(handled);
+    if (this.#inTurn.count(id) >= MAX_WAITING_READS) throw new TooManyLookups();
+    const change: AggregateChange<Recorded, TicketFact> = {
+      stream,
+      subject: id,
+      read: () => this.#read(stream),
+      headOf: ({ head }) => head,
+      decide: ({ tickets }) => {
+        const open = decide(tickets);
+        return open === null ? [] : [{ type: 'TicketsChanged', data: { open: [...open] } }];
+      },
+      limit: { conflicts: MAX_CONFLICTS, error: (cause) => new KeysContended({ cause }) },
+    };
+    const changed = this.#inTurn.run(id, () => changeAggregate(this.#deps, change, this.#tasks.signal));
+    await this.#tasks.track(changed);
   }
 
   /** The last event of a stream; without tickets if it is missing or corrupt. */

@@ -1,6 +1,6 @@
 /** The stream of a webhook's deliveries, on the instance that owns them. */
-import type { AppendDeps } from '../eventsourcing/handle-command.js';
-import { appendFacts, handleCommand } from '../eventsourcing/handle-command.js';
+import type { AggregateChange, AppendDeps } from '../eventsourcing/handle-command.js';
+import { changeAggregate } from '../eventsourcing/handle-command.js';
 import type { Deliveries } from './deliveries.js';
 import { afterFact, claimedBy, evolveDeliveries, readDeliveriesOn } from './deliveries.js';
 import type { DeliveryFact } from './events.js';
@@ -55,15 +55,14 @@ export class DeliveryRecord {
   }
 
   async #append(decide: () => DeliveryFact, signal: AbortSignal): Promise<void> {
-    await handleCommand({
+    const change: AggregateChange<void, DeliveryFact> = {
+      stream: deliveryStream(this.#webhookId),
+      subject: this.#webhookId,
       read: async (conflict) => (conflict === null ? undefined : await this.readOn()),
-      decide,
-      append: async (fact) => {
-        const stream = deliveryStream(this.#webhookId);
-        const after = { stream, subject: this.#webhookId, head: this.#state.head, facts: [fact] };
-        const { recorded } = await appendFacts(this.#deps, after, signal);
-        this.#state = recorded.reduce(evolveDeliveries, this.#state);
-      },
-    });
+      headOf: () => this.#state.head,
+      decide: () => [decide()],
+    };
+    const { recorded } = await changeAggregate(this.#deps, change, signal);
+    this.#state = recorded.reduce(evolveDeliveries, this.#state);
   }
 }

@@ -2,22 +2,25 @@
  * The list of all webhooks of a log, so that a start need not search the log for their streams. The list only names them:
  * the stream of each says whether it is registered or deleted.
  */
-import type { RecordedEvent } from '../eventlog/port.js';
+import type { EventLog, RecordedEvent } from '../eventlog/port.js';
 import { BROKEN_LINK, GENESIS_HASH, isLinked } from '../eventsourcing/hash-chain.js';
-import type { AppendDeps, StreamHead } from '../eventsourcing/handle-command.js';
-import { appendFacts, headAt } from '../eventsourcing/handle-command.js';
+import type { StreamHead } from '../eventsourcing/handle-command.js';
+import { headAt } from '../eventsourcing/handle-command.js';
+import type { System } from '../system/system.js';
 import { WebhookCorrupt } from './errors.js';
-import type { WebhookListFact } from './events.js';
 import { WEBHOOK_LIST_STREAM, corruption, webhookListEventOf } from './events.js';
 
-export interface WebhookListDeps extends AppendDeps {
+export interface WebhookListDeps {
+  readonly log: Pick<EventLog, 'readStream'>;
+  readonly system: Pick<System, 'sha256'>;
   /** Called for each corrupt record. */
   readonly onFault: (error: unknown) => void;
 }
 
 export class WebhookList {
   readonly #deps: WebhookListDeps;
-  #head: StreamHead | null = null;
+  /** The last known event, or null if there is none. */
+  head: StreamHead | null = null;
 
   constructor(deps: WebhookListDeps) {
     this.#deps = deps;
@@ -25,7 +28,7 @@ export class WebhookList {
 
   /** Revision of the last known event, or -1 if there is none. */
   get seq(): number {
-    return this.#head?.seq ?? -1;
+    return this.head?.seq ?? -1;
   }
 
   /**
@@ -37,7 +40,7 @@ export class WebhookList {
   async readOn(onListed: (webhookIds: readonly string[]) => Promise<void>): Promise<void> {
     const { log } = this.#deps;
     const listed = new Set<string>();
-    let head = this.#head;
+    let head = this.head;
     let unread: WebhookCorrupt | null = null;
     try {
       for await (const recorded of log.readStream(WEBHOOK_LIST_STREAM, { from: this.seq + 1 })) {
@@ -49,15 +52,8 @@ export class WebhookList {
       unread = error;
     }
     await onListed([...listed]);
-    this.#head = head;
+    this.head = head;
     if (unread !== null) throw unread;
-  }
-
-  /** Appends an event after the last known one. @throws {RevisionConflict} there is a newer one */
-  async append(fact: WebhookListFact, signal: AbortSignal): Promise<void> {
-    const after = { stream: WEBHOOK_LIST_STREAM, subject: 'all', head: this.#head, facts: [fact] };
-    const { recorded } = await appendFacts(this.#deps, after, signal);
-    this.#head = recorded.at(-1) ?? this.#head;
   }
 
   #fold(recorded: RecordedEvent, before: StreamHead | null, listed: Set<string>): void {

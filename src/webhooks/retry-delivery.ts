@@ -1,9 +1,10 @@
 /** Asks for another attempt at a delivery. Any instance may ask; the one that owns the webhook attempts it. */
-import type { AppendDeps } from '../eventsourcing/handle-command.js';
-import { appendFacts, handleCommand } from '../eventsourcing/handle-command.js';
-import type { Delivery } from './deliveries.js';
+import type { AggregateChange, AppendDeps } from '../eventsourcing/handle-command.js';
+import { changeAggregate } from '../eventsourcing/handle-command.js';
+import type { Deliveries, Delivery } from './deliveries.js';
 import { afterFact, deliveryIn, readDeliveries } from './deliveries.js';
 import { DeliveryUnknown, WebhookIsDisabled, WebhooksContended } from './errors.js';
+import type { DeliveryFact } from './events.js';
 import { deliveryStream } from './events.js';
 import type { Webhook } from './state.js';
 
@@ -23,20 +24,20 @@ export async function retryDelivery(
 ): Promise<Delivery> {
   const { id: webhookId, isDisabled } = webhook;
   const fact = { type: 'DeliveryRetried', data: { deliveryId, actor } } as const;
-  return await handleCommand({
+  const change: AggregateChange<Deliveries, DeliveryFact> = {
+    stream: deliveryStream(webhookId),
+    subject: webhookId,
     read: () => readDeliveries(deps.log, webhookId),
+    headOf: ({ head }) => head,
     decide(state) {
       if (deliveryIn(state, deliveryId) === undefined) throw new DeliveryUnknown({ webhookId, deliveryId });
       if (isDisabled) throw new WebhookIsDisabled({ webhookId });
-      return fact;
-    },
-    async append(_, state) {
-      const after = { stream: deliveryStream(webhookId), subject: webhookId, head: state.head, facts: [fact] };
-      await appendFacts(deps, after, signal);
-      const retried = deliveryIn(afterFact(state, fact), deliveryId);
-      if (retried === undefined) throw new DeliveryUnknown({ webhookId, deliveryId });
-      return retried;
+      return [fact];
     },
     limit: { conflicts: MAX_CONFLICTS, error: (cause) => new WebhooksContended({ cause }) },
-  });
+  };
+  const { before } = await changeAggregate(deps, change, signal);
+  const retried = deliveryIn(afterFact(before, fact), deliveryId);
+  if (retried === undefined) throw new DeliveryUnknown({ webhookId, deliveryId });
+  return retried;
 }

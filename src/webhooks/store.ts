@@ -2,8 +2,9 @@
  * The webhooks of a log. Each has a stream of its own, and one stream names them all; every instance folds them in memory.
  * Every change is appended at the exact revision that it was decided on.
  */
-import type { EventLog, RecordedEvent } from '../eventlog/port.js';
-import { appendFacts, handleCommand } from '../eventsourcing/handle-command.js';
+import type { EventLog, Position, RecordedEvent } from '../eventlog/port.js';
+import { appendFacts, changeAggregate } from '../eventsourcing/handle-command.js';
+import type { SealedEvent } from '../eventsourcing/hash-chain.js';
 import { retryWhileUnavailable } from '../eventsourcing/append-with-retry.js';
 import { KeyedSequencer } from '../system/async/sequencer.js';
 import { TaskTracker } from '../system/async/task-tracker.js';
@@ -20,7 +21,7 @@ import { evolveWebhook, readWebhookOn } from './state.js';
 /** Largest number of webhooks of a log. */
 const MAX_WEBHOOKS = 1_000;
 /** Conflicts with other instances before a change fails. */
-const MAX_CONFLICTS = 50;
+const CONTENDED = { conflicts: 50, error: (cause: Error): Error => new WebhooksContended({ cause }) };
 /** Webhooks that are read at once at the start. */
 const READ_AT_ONCE = 16;
 
@@ -104,32 +105,33 @@ export class WebhookStore {
     const secret = secretOf(system.secret());
     const data = { url, types: [...types], blueprintId, secret, actor };
     // The stream is written before the list, so that every webhook in the list can be read.
-    const webhook = await this.#record({ type: 'WebhookRegistered', data }, { id, webhook: null });
+    const facts = [{ type: 'WebhookRegistered', data }] as const;
+    const registering = { stream: webhookStream(id), subject: id, head: null, facts };
+    const registered = await appendFacts(this.#deps, registering, this.#tasks.signal);
     await this.#changeList(() => {
       this.#assertRoom();
-      return { type: 'WebhookListed', data: { webhookId: id } };
+      return [{ type: 'WebhookListed', data: { webhookId: id } }];
     });
-    this.#adopt(webhook);
-    return webhook;
+    return this.#adopt(webhookAfter(null, { webhookId: id, ...registered }));
   }
 
   /** Gives the webhook a new secret. @throws {WebhookUnknown | WebhooksContended} */
   rotate(webhookId: string, actor: string | null): Promise<Webhook> {
     const secret = secretOf(this.#deps.system.secret());
-    return this.#change(webhookId, () => ({ type: 'WebhookSecretRotated', data: { secret, actor } }));
+    return this.#change(webhookId, () => [{ type: 'WebhookSecretRotated', data: { secret, actor } }]);
   }
 
   /** Ends all deliveries of a webhook, which stays in the list. */
   disable(webhookId: string, deliveryId: string): Promise<Webhook> {
     return this.#change(webhookId, ({ isDisabled }) =>
-      isDisabled ? null : { type: 'WebhookDisabled', data: { deliveryId } },
+      isDisabled ? [] : [{ type: 'WebhookDisabled', data: { deliveryId } }],
     );
   }
 
   /** @throws {WebhookUnknown | WebhooksContended} */
   async remove(webhookId: string, actor: string | null): Promise<void> {
-    await this.#change(webhookId, () => ({ type: 'WebhookDeleted', data: { actor } }));
-    await this.#changeList(() => ({ type: 'WebhookUnlisted', data: { webhookId } }));
+    await this.#change(webhookId, () => [{ type: 'WebhookDeleted', data: { actor } }]);
+    await this.#changeList(() => [{ type: 'WebhookUnlisted', data: { webhookId } }]);
   }
 
   /** The caller must pass every event of the log in the category `webhook`. Skips events of this instance. */
@@ -165,45 +167,36 @@ export class WebhookStore {
     });
   }
 
-  /** @param decide returns the event to record, or null if nothing changes */
-  async #change(webhookId: string, decide: (webhook: Webhook) => WebhookFact | null): Promise<Webhook> {
+  /** @param decide returns the events to record, or none if nothing changes */
+  async #change(webhookId: string, decide: (webhook: Webhook) => readonly WebhookFact[]): Promise<Webhook> {
     await this.find(webhookId);
-    return await this.#inTurn(webhookStream(webhookId), {
-      read: async () => {
-        await this.#readWebhook(webhookId);
-        return this.#present(webhookId);
-      },
-      decide,
-      append: async (fact, webhook) =>
-        fact === null ? webhook : this.#adopt(await this.#record(fact, { id: webhookId, webhook })),
+    const read = async (): Promise<Webhook> => {
+      await this.#readWebhook(webhookId);
+      return this.#present(webhookId);
+    };
+    const stream = webhookStream(webhookId);
+    const change = { stream, subject: webhookId, read, headOf: ({ head }: Webhook) => head, decide, limit: CONTENDED };
+    return await this.#inTurn(stream, async () => {
+      const { before, recorded, position } = await changeAggregate(this.#deps, change, this.#tasks.signal);
+      return position === null ? before : this.#adopt(webhookAfter(before, { webhookId, recorded, position }));
     });
   }
 
-  async #changeList(decide: () => WebhookListFact): Promise<void> {
-    await this.#inTurn(WEBHOOK_LIST_STREAM, {
+  async #changeList(decide: () => readonly WebhookListFact[]): Promise<void> {
+    const change = {
+      ...{ stream: WEBHOOK_LIST_STREAM, subject: 'all', decide, limit: CONTENDED },
       read: () => this.#readListOn(),
-      decide,
-      append: (fact) => this.#list.append(fact, this.#tasks.signal),
+      headOf: () => this.#list.head,
+    };
+    await this.#inTurn(WEBHOOK_LIST_STREAM, async () => {
+      const { recorded } = await changeAggregate(this.#deps, change, this.#tasks.signal);
+      this.#list.head = recorded.at(-1) ?? null;
     });
   }
 
-  #inTurn<S, D, R>(stream: string, handling: Omit<Parameters<typeof handleCommand<S, D, R>>[0], 'limit'>): Promise<R> {
+  #inTurn<T>(stream: string, work: () => Promise<T>): Promise<T> {
     if (this.#tasks.isEnding) throw new ServiceStopping();
-    const limit = { conflicts: MAX_CONFLICTS, error: (cause: Error) => new WebhooksContended({ cause }) };
-    return this.#tasks.track(this.#tasksOf.run(stream, () => handleCommand({ ...handling, limit })));
-  }
-
-  /** Appends an event to the webhook's stream. Returns the webhook after it. */
-  async #record(
-    fact: WebhookFact,
-    { id, webhook }: { readonly id: string; readonly webhook: Webhook | null },
-  ): Promise<Webhook> {
-    const after = { stream: webhookStream(id), subject: id, head: webhook?.head ?? null, facts: [fact] };
-    const { recorded, position } = await appendFacts(this.#deps, after, this.#tasks.signal);
-    const placed = recorded.map((event) => ({ ...event, position }));
-    const next = placed.reduce<Webhook | null>((state, event) => evolveWebhook(state, event, id), webhook);
-    if (next === null) throw new WebhookUnknown({ webhookId: id });
-    return next;
+    return this.#tasks.track(this.#tasksOf.run(stream, work));
   }
 
   /** Replaces the known state of a webhook. */
@@ -242,4 +235,19 @@ export class WebhookStore {
     const webhook = await readWebhookOn(this.#deps, webhookId, this.known(webhookId));
     if (webhook !== null && (this.known(webhookId)?.head.seq ?? -1) < webhook.head.seq) this.#adopt(webhook);
   }
+}
+
+/** The webhook after recorded events. @throws {WebhookUnknown} it was never registered */
+function webhookAfter(
+  before: Webhook | null,
+  { webhookId, recorded, position }: Recorded & { readonly webhookId: string },
+): Webhook {
+  const webhook = recorded.reduce((state, event) => evolveWebhook(state, { ...event, position }, webhookId), before);
+  if (webhook === null) throw new WebhookUnknown({ webhookId });
+  return webhook;
+}
+
+interface Recorded {
+  readonly recorded: readonly SealedEvent<WebhookFact>[];
+  readonly position: Position;
 }

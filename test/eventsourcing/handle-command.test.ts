@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { AppendOutcomeUnknown, LogUnavailable, RevisionConflict } from '../../src/eventlog/errors.js';
 import { openEmbeddedLog } from '../../src/eventlog/embedded/log.js';
 import type { EventLog } from '../../src/eventlog/port.js';
-import type { StreamHead } from '../../src/eventsourcing/handle-command.js';
-import { appendFacts, handleCommand } from '../../src/eventsourcing/handle-command.js';
+import type { AggregateChange, StreamHead } from '../../src/eventsourcing/handle-command.js';
+import { changeAggregate } from '../../src/eventsourcing/handle-command.js';
 import { exportedOf } from '../../src/eventsourcing/hash-chain.js';
 import { readVerified } from '../../src/eventsourcing/hash-chain.js';
 import { nodeSystem } from '../../src/system/system.js';
@@ -22,7 +22,7 @@ type TillFact = { readonly type: 'PaidIn' | 'PaidOut'; readonly data: { readonly
 
 class Refused extends Error {}
 
-describe('The command loop', () => {
+describe('A change of an aggregate', () => {
   let dir: TempDir;
   let log: EventLog;
   let stream: string;
@@ -62,22 +62,23 @@ describe('The command loop', () => {
   }
 
   /** Pays an amount. Resolves with the sum on which the payment was decided. */
-  function pay(fact: TillFact, { on = log, signal: until = signal, limit, deciding }: Options = {}): Promise<number> {
-    return handleCommand({
+  async function pay(fact: TillFact, { on = log, signal: until = signal, limit, deciding }: Options = {}) {
+    const change: AggregateChange<Till, TillFact> = {
+      stream,
+      subject: 'a till',
       read: () => read(on),
+      headOf: ({ head }) => head,
       async decide(till) {
         await deciding?.(till);
         if (fact.type === 'PaidOut' && till.sum < fact.data.amount) throw new Refused(`only ${till.sum} in it`);
-        return [fact];
-      },
-      async append(facts, { head, sum }) {
-        await appendFacts({ log: on, system, instanceId: 'one' }, { stream, subject: 'a till', head, facts }, until);
-        return sum;
+        return fact.data.amount === 0 ? [] : [fact];
       },
       ...(limit !== undefined && {
         limit: { conflicts: limit, error: (cause) => new Refused('contended', { cause }) },
       }),
-    });
+    };
+    const { before } = await changeAggregate({ log: on, system, instanceId: 'one' }, change, until);
+    return before.sum;
   }
   const paidIn = (amount: number): TillFact => ({ type: 'PaidIn', data: { amount } });
   const paidOut = (amount: number): TillFact => ({ type: 'PaidOut', data: { amount } });
@@ -89,6 +90,12 @@ describe('The command loop', () => {
     expect(await read(log))
       .to.deep.include({ sum: 1 })
       .and.to.have.nested.property('head.seq', 2);
+  });
+
+  it('appends nothing when nothing changes', async () => {
+    await pay(paidIn(5));
+    expect(await pay(paidIn(0))).to.equal(5);
+    expect((await read(log)).head?.seq).to.equal(0);
   });
 
   it('appends nothing when the decision is refused', async () => {
