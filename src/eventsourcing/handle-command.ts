@@ -76,27 +76,6 @@ export async function changeAggregate<State, F extends Fact>(
   }
 }
 
-/** As `changeAggregate`, for runs, whose repository appends. */
-export async function handleCommand<State, Decision, Result>({
-  read,
-  decide,
-  append,
-}: {
-  readonly read: () => State | Promise<State>;
-  readonly decide: (state: State) => Decision | Promise<Decision>;
-  /** @throws {RevisionConflict} if another append came first */
-  readonly append: (decision: Decision) => Promise<Result>;
-}): Promise<Result> {
-  for (;;) {
-    const decision = await decide(await read());
-    try {
-      return await append(decision);
-    } catch (error) {
-      if (!(error instanceof RevisionConflict)) throw error;
-    }
-  }
-}
-
 /** Where a stream ends: its last event. */
 export interface StreamHead extends ChainHead {
   readonly id: string;
