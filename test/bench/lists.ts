@@ -24,8 +24,8 @@ const TARGET = { atMost: 50 };
 export const listsPart: Part = {
   name: 'lists',
   method: ({ listedRuns, requests }) =>
-    `Stored views of ${listedRuns.toLocaleString('en-US')} finished runs, written as the service writes them: 500 ` +
-    `blueprints, 50 actors, half points, one in 100 failed, drafts of ${DRAFT_WORDS} words out of ` +
+    `Stored views of ${listedRuns.toLocaleString('en-US')} runs, written as the service writes them: 500 blueprints, ` +
+    `50 actors, half points, one in 100 failed, one in 50 paused, drafts of ${DRAFT_WORDS} words out of ` +
     `${VOCABULARY.toLocaleString('en-US')} whose frequencies follow those of a language, 8 models, over a year. Then ${requests} pages of ${PAGE} ` +
     'runs for each query, and overviews of the year, one after the other, by a call to the worker.',
   async measure(effort) {
@@ -76,25 +76,30 @@ function runAt(index: number, random: () => number): RunSummary {
     .toString(16)
     .padStart(8, '0');
   const isFailed = index % 100 === 7;
+  const isPaused = index % 50 === 3;
   // Nearly in order, as several instances record them.
   const createdAt = new Date(START + index * INTERVAL_MS + below(5 * INTERVAL_MS)).toISOString();
   return summaryWith(`${hex}-0000-4000-8000-${index.toString(16).padStart(12, '0')}`, {
-    status: isFailed ? 'failed' : index % 1_000 === 3 ? 'paused' : 'completed',
+    status: isFailed ? 'failed' : isPaused ? 'paused' : 'completed',
     blueprintId: below(3) === 0 ? null : `blueprint ${below(500)}`,
     actor: `actor ${below(50)}`,
     parent: below(50) === 0 ? `parent ${below(1_000)}` : null,
     criticScore: below(21) / 2,
     inputTopic: `${text(4)} topic${index}`,
-    finalDraft: isFailed ? null : text(DRAFT_WORDS),
-    waitingSince: index % 1_000 === 3 ? createdAt : null,
+    finalDraft: isFailed || isPaused ? null : text(DRAFT_WORDS),
+    waitingSince: isPaused ? createdAt : null,
     createdAt,
-    completedAt: new Date(Date.parse(createdAt) + Math.floor(Math.exp(8 + 4 * random()))).toISOString(),
+    completedAt: isPaused ? null : endAfter(createdAt, random),
     usage: usageWith(`provider/model ${below(8)}`, {
       inputTokens: below(9_000),
       outputTokens: below(3_000),
       costUsd: random(),
     }),
   });
+}
+
+function endAfter(createdAt: string, random: () => number): string {
+  return new Date(Date.parse(createdAt) + Math.floor(Math.exp(8 + 4 * random()))).toISOString();
 }
 
 /** A word of letters only, distinct for each rank. */
@@ -150,6 +155,11 @@ function queriesOf(listedRuns: number): Readonly<Record<string, Omit<RunListQuer
     'a word of one in a hundred, best first': { filter: { q: wordOf(50) }, sort: '-score' },
     'a word of one topic': { filter: { q: 'topic1234' } },
     'a beginning of words': { filter: { q: 'www*' } },
+    'completed, best first': { filter: { status: 'completed' }, sort: '-score' },
+    'paused, longest first': { filter: { status: 'paused' }, sort: '-duration' },
+    'two words and a rare status': { filter: { q: [1, 40].map(wordOf).join(' '), status: 'failed' } },
+    'a common word of a blueprint': { filter: { q: wordOf(1), blueprintId: 'blueprint 7' } },
+    'a common word, longest first': { filter: { q: wordOf(1) }, sort: '-duration' },
     'three words': { filter: { q: [1, 40, 900].map(wordOf).join(' ') } },
   };
 }
