@@ -1,7 +1,7 @@
 /** The client of a running service, as the commands use it. */
-import type { ClientSystem, RetryOptions, RunEvent } from '../client/client.js';
+import type { ClientSystem, CouncilClientOptions, RetryOptions, RunEvent } from '../client/client.js';
 import { CouncilClient } from '../client/client.js';
-import { AWAY_MS, ServiceLost, isAway, isUnsent } from './service-faults.js';
+import { AWAY_MS, ServiceLost, isAway } from './service-faults.js';
 
 export interface ServiceOptions {
   /** The API key, or null if the user has none. */
@@ -10,9 +10,12 @@ export interface ServiceOptions {
 }
 
 /** A client of the service at an address. It makes each call once, unless the retry options say otherwise. */
-export function serviceClient(url: string, { key, system, ...retry }: ServiceOptions & RetryOptions): CouncilClient {
+export function serviceClient(
+  url: string,
+  { key, system, fetch, ...retry }: ServiceOptions & Pick<CouncilClientOptions, 'fetch'> & RetryOptions,
+): CouncilClient {
   return new CouncilClient({
-    ...{ url, system, retry: { callMs: 0, streamMs: AWAY_MS, ...retry } },
+    ...{ url, system, fetch, retry: { callMs: 0, streamMs: AWAY_MS, ...retry } },
     ...(key !== null && { key }),
   });
 }
@@ -30,7 +33,10 @@ export interface FollowOptions extends ServiceOptions {
   readonly notify: (text: string) => void;
   /** Ends the iteration without an error. */
   readonly signal: AbortSignal;
-  /** Whether the run is known to exist. If not, the first failure to reach the service ends the iteration. */
+  /**
+   * Whether the run is known to exist. If not, a refusal ends the iteration, and so does a failure to reach a service that
+   * has never answered.
+   */
   readonly isKnown: boolean;
 }
 
@@ -38,11 +44,17 @@ export interface FollowOptions extends ServiceOptions {
 export async function* followEvents(url: string, runId: string, options: FollowOptions): AsyncGenerator<RunEvent> {
   const { notify, signal } = options;
   let { isKnown } = options;
+  let hasAnswered = false;
   const notifyOutage = notifyOnce(notify);
   const council = serviceClient(url, {
     ...options,
+    async fetch(...request) {
+      const answer = await fetch(...request);
+      hasAnswered = true;
+      return answer;
+    },
     onWait(wait) {
-      if (!isKnown && (wait.error.status !== null || isUnsent(wait.error))) throw wait.error;
+      if (!isKnown && (wait.error.status !== null || !hasAnswered)) throw wait.error;
       notifyOutage(wait);
     },
   });

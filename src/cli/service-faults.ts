@@ -34,7 +34,7 @@ export function isOutcomeUnknown(error: unknown): error is ServiceError {
 const UNSENT = ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT'];
 
 /** Whether the connection could not be made, so that nothing was sent. */
-export function isUnsent({ cause: failure }: ServiceError): boolean {
+function isUnsent({ cause: failure }: ServiceError): boolean {
   const cause = failure instanceof Error ? failure.cause : null;
   return cause instanceof Error && 'code' in cause && UNSENT.includes(String(cause.code));
 }

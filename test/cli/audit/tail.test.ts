@@ -13,7 +13,7 @@ import { openCuttingProxy } from '../../support/cutting-proxy.js';
 import { graphOf } from '../../support/given.js';
 import { approveAll, pausedBefore, corruptRecord, startGodRun } from '../../support/god-run.js';
 import { rejectionOf } from '../../support/rejection.js';
-import { isOver, restClient } from '../../support/rest-client.js';
+import { NO_RUN, isOver, restClient } from '../../support/rest-client.js';
 import type { RunningService } from '../../support/running-service.js';
 import { startService } from '../../support/running-service.js';
 import { seededRandom } from '../../support/seeded-random.js';
@@ -126,6 +126,19 @@ describe(`council tail (SEED=${SEED})`, () => {
     );
     expect(notices).to.deep.equal(['Connection to the service lost, trying again']);
     expect(exitOfError(lost)).to.equal(3);
+  });
+
+  it('exits 3 at an address that has never answered, and speaks of no lost connection', async () => {
+    service = await startService({ eventStore: null });
+    const cut = createServer(({ socket }) => socket.destroy());
+    await new Promise<void>((resolve) => cut.listen(0, '127.0.0.1', resolve));
+    const url = `http://127.0.0.1:${(cut.address() as AddressInfo).port}`;
+    const ended = await bench.council(['tail', NO_RUN, '--url', url]);
+    cut.close();
+    expect(ended).to.include({
+      ...{ code: 3, stdout: '' },
+      stderr: `Cannot reach the service at ${url}: is it running?\n`,
+    });
   });
 
   it('does not count the time of a silent connection as an outage', async () => {
