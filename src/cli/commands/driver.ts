@@ -25,6 +25,7 @@ export interface RunProgress {
   readonly nodes: readonly string[];
   /** Drafts so far, or null before the first. */
   readonly iteration: number | null;
+  /** The score of the last of these drafts, or null until a critic has scored it. */
   readonly score: number | null;
   readonly isPaused: boolean;
   /** Sentences to show once: a node asks a fallback, or waits for a model's server. */

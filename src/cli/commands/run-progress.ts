@@ -32,7 +32,10 @@ function changes(line: Line, event: RunEvent): boolean {
   const { type, data } = event;
   if (type === 'NodeStarted') {
     active.add(data.node);
-    line.iteration = data.iteration || null;
+    const iteration = data.iteration || null;
+    // The draft of another iteration has no score yet.
+    if (iteration !== line.iteration) line.score = null;
+    line.iteration = iteration;
     return true;
   }
   if (type === 'NodeCompleted' || type === 'PanelClosed') {
@@ -44,7 +47,6 @@ function changes(line: Line, event: RunEvent): boolean {
   }
   if (type !== 'RunPaused' && !isTerminal(event)) return false;
   active.clear();
-  if (type === 'RunPaused') [line.score, line.iteration] = [data.criticScore, data.iteration || null];
   return true;
 }
 
