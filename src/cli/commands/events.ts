@@ -1,7 +1,7 @@
 /** `council events` and `council tail`: list the events of a run. */
-import { exportLine, readExport } from '../../audit/export.js';
+import { exportLine } from '../../audit/export.js';
 import type { RunRecords } from '../records/record.js';
-import { isTerminal, linesIn } from '../records/record.js';
+import { isTerminal } from '../records/record.js';
 import { eventLines } from '../terminal/event-line.js';
 import type { CommandProcess } from './command.js';
 import { EXIT } from './exit-codes.js';
@@ -42,7 +42,7 @@ export function events(words: readonly string[], here: CommandProcess): Promise<
 async function listEvents(records: RunRecords, run: string, { style, columns, print }: RecordDeps): Promise<number> {
   const lineOf = eventLines(style, columns);
   let page = '';
-  for await (const event of readExport(run, linesIn(records.export(run), run))) {
+  for await (const event of records.events(run)) {
     page += `${lineOf(event)}\n`;
     if (page.length < PAGE_CHARS) continue;
     await print(page);

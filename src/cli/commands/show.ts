@@ -1,10 +1,8 @@
 /** `council show`: shows what the members of a run's panels, ranks, judges and juries have answered. */
-import { readExport } from '../../audit/export.js';
 import type { ExportedEvent } from '../../eventsourcing/hash-chain.js';
 import type { RunEvent } from '../../run/events.js';
 import { assertRunEvent } from '../../run/stream.js';
 import type { RunRecords } from '../records/record.js';
-import { linesIn } from '../records/record.js';
 import type { CommandProcess } from './command.js';
 import { JSON_OPTION, PLACES, RECORD_OPTIONS, onRecord, runsIn, show } from './record-command.js';
 
@@ -33,9 +31,7 @@ export function showDeliberation(words: readonly string[], here: CommandProcess)
 /** The events of a run. Those of older versions are left out: they have no panels. */
 async function eventsOf(records: RunRecords, run: string): Promise<readonly RunEvent[]> {
   const events: RunEvent[] = [];
-  for await (const event of readExport(run, linesIn(records.export(run), run))) {
-    if (isRunEvent(event)) events.push(event);
-  }
+  for await (const event of records.events(run)) if (isRunEvent(event)) events.push(event);
   return events;
 }
 

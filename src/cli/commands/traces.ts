@@ -1,5 +1,4 @@
 /** `council traces`: exports the traces of past runs to a collector. */
-import { readExport } from '../../audit/export.js';
 import { readConfig } from '../../config.js';
 import { ConfigInvalid } from '../../errors.js';
 import { timestampIn } from '../../http/timestamp.js';
@@ -11,7 +10,6 @@ import type { Send } from '../../telemetry/collector.js';
 import { collector } from '../../telemetry/collector.js';
 import { traceIn } from '../../telemetry/spans.js';
 import type { RunRecords } from '../records/record.js';
-import { linesIn } from '../records/record.js';
 import { countOf } from '../terminal/table.js';
 import type { CommandProcess, Output } from './command.js';
 import { EXIT, UsageFault } from './exit-codes.js';
@@ -90,7 +88,7 @@ async function exportOne(run: string, { records, send, signal, notify }: ExportD
 
 /** @throws {RunCorrupt} */
 async function* eventsOf(run: string, records: RunRecords): AsyncGenerator<RunEvent> {
-  for await (const event of readExport(run, linesIn(records.export(run), run))) {
+  for await (const event of records.events(run)) {
     yield orCorrupt({ runId: run, seq: event.seq }, () => {
       assertRunEvent(event);
       return event;

@@ -31,11 +31,13 @@ export function folderRecords(folder: string, { sha256 }: Pick<System, 'sha256'>
     }
     if (!isKnown) throw new RunUnknown({ runId });
   }
+  const recorded = (runId: string): AsyncGenerator<ExportedEvent> => checkedUnchanged(log, events(runId));
   const folded: FoldEvents = (id, fold, max) => fold(readChecked(log, id, { sha256, max }));
   return {
-    export: (runId) => inChunks(checkedUnchanged(log, events(runId))),
+    export: (runId) => inChunks(recorded(runId)),
     list: (started) => checkedUnchanged(log, runsStarted(log, started)),
-    follow: (runId) => checkedUnchanged(log, events(runId)),
+    events: recorded,
+    follow: recorded,
     async state(runId, at) {
       const run = await readUnchanged(log, () => foldRun(log, runId, { sha256, ...(at !== null && { to: at }) }));
       if (run === null) throw new RunUnknown({ runId });

@@ -21,6 +21,8 @@ export interface RunRecords {
   export(runId: string): AsyncIterable<Uint8Array>;
   /** Ids of the runs that started in this time, bounds included: ISO 8601, UTC, milliseconds. */
   list(started: StartedBetween): AsyncIterable<string>;
+  /** The events of a run that are recorded so far. @throws {RunUnknown} */
+  events(runId: string): AsyncIterable<ExportedEvent>;
   /** The events of a run, each once: from a service until the run ends, from a folder up to the last. @throws {RunUnknown} */
   follow(runId: string): AsyncIterable<ExportedEvent>;
   /** A run after event `at`, or after its last event if `at` is null. @throws {RunUnknown | EventUnknown} */

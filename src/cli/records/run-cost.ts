@@ -1,5 +1,4 @@
-/** What a run has cost, and how its budget ended it. Reads its export, because the state that the service returns has neither. */
-import { readExport } from '../../audit/export.js';
+/** What a run has cost, and how its budget ended it. Reads its events, because the state that the service returns has neither. */
 import type { RunEffort } from '../../run/effort.js';
 import type { BudgetEnd } from '../../run/budget/end.js';
 import { BUDGET_ENDS, REJECTED, budgetEndOf } from '../../run/budget/end.js';
@@ -9,7 +8,6 @@ import type { RunEvent } from '../../run/events.js';
 import type { RunState } from '../../run/state.js';
 import { assertRunEvent, foldNext } from '../../run/stream.js';
 import type { RunRecords } from './record.js';
-import { linesIn } from './record.js';
 
 export interface RunCost {
   readonly effort: RunEffort;
@@ -22,7 +20,7 @@ export interface RunCost {
 /** The cost of a run after one of its events, or null if a later version of the service has recorded it. */
 export async function runCost(records: RunRecords, runId: string, seq: number): Promise<RunCost | null> {
   let [run, lastPause, budgetEnd]: [RunState | null, RunEvent | null, BudgetEnd | null] = [null, null, null];
-  for await (const event of readExport(runId, linesIn(records.export(runId), runId))) {
+  for await (const event of records.events(runId)) {
     if (event.seq > seq) break;
     try {
       assertRunEvent(event);

@@ -7,10 +7,8 @@ import type { RunStart } from '../../generated/schemas.js';
 import { present } from '../../system/element.js';
 import type { ServiceOptions } from '../service-client.js';
 import { followEvents, serviceClient } from '../service-client.js';
-import { verificationResult } from './record.js';
-import { linesIn } from './record.js';
 import type { RunRecords } from './record.js';
-import { EventUnknown } from './record.js';
+import { EventUnknown, linesIn, verificationResult } from './record.js';
 
 export interface ServiceRecordsOptions extends ServiceOptions {
   /** Shows the user a notice, beside the output. */
@@ -55,6 +53,7 @@ export function serviceRecords(url: string, options: ServiceRecordsOptions): Ser
   return {
     export: exported,
     lines,
+    events: (runId) => readExport(runId, linesIn(exported(runId), runId)),
     async *list({ from, to }) {
       for await (const { id } of council.runs.list({ from, to, sort: 'created_at', signal })) yield id;
     },
