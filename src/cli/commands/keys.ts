@@ -5,7 +5,7 @@ import { AppendOutcomeUnknown } from '../../eventlog/errors.js';
 import { SCOPES } from '../../keys/caller.js';
 import { expiryIn, scopesOf } from '../../keys/key-request.js';
 import { nodeSystem } from '../../system/system.js';
-import type { KeyBook } from '../records/key-book.js';
+import type { KeyBook } from '../records/service-keys.js';
 import { isOutcomeUnknown } from '../service-faults.js';
 import { OutputFailed, ReaderGone, printable, printableJson } from '../terminal/printer.js';
 import { tableText } from '../terminal/table.js';

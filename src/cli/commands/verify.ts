@@ -2,8 +2,9 @@
 import { nodeSystem } from '../../system/system.js';
 import { bytesIn } from '../records/files.js';
 import type { VerificationResult } from '../records/record.js';
-import { verificationJson, verificationText } from '../records/record.js';
-import { ReaderGone } from '../terminal/printer.js';
+import type { Styler } from '../terminal/printer.js';
+import { ReaderGone, inOneLine } from '../terminal/printer.js';
+import { countOf } from '../terminal/table.js';
 import type { CommandProcess } from './command.js';
 import { UsageFault, VERIFIED } from './exit-codes.js';
 import type { RecordDeps } from './record-command.js';
@@ -47,7 +48,7 @@ interface FileOptions {
 
 async function verifyFile(file: string, { head, here, deps }: FileOptions): Promise<VerificationResult> {
   const { url, service } = deps;
-  const { verifyExport } = await import('./verify-export.js');
+  const { verifyExport } = await import('../records/verification.js');
   const recorded = url === null ? null : (await service(url)).lines;
   return await verifyExport(bytesIn(file, here.stdin), { sha256: nodeSystem().sha256, head, recorded });
 }
@@ -63,6 +64,35 @@ async function showResult(
     // Without a reader the exit code still gives the result.
     if (!(error instanceof ReaderGone)) throw error;
   }
+}
+
+const UNFINISHED =
+  'the run has not ended in this record, so events may be missing; compare with a hash that you trust (--head HASH)';
+
+/** @param head the hash that the last event must have, or null if the user has named none */
+function verificationText(result: VerificationResult, style: Styler, head: string | null): string {
+  const { isValid, runId, events, headHash, firstDifference } = result;
+  const count = countOf(events, 'consistent event');
+  const lines = [`run   ${inOneLine(runId) || 'unknown'}`, `head  ${headHash}`];
+  if (firstDifference !== null) {
+    const { seq, what } = firstDifference;
+    const verdict = style('red', 'not consistent');
+    return textOf([`${verdict}: event ${seq}: ${inOneLine(what)}`, `${count} before it`, ...lines]);
+  }
+  if (isValid === true) {
+    const advice = head === null ? ['Compare the head hash with one that you trust (--head HASH)'] : [];
+    return textOf([`${style('green', 'consistent')}: ${countOf(events, 'event')}`, ...lines, ...advice]);
+  }
+  return textOf([`${style('yellow', 'cannot tell')}: ${UNFINISHED}`, count, ...lines]);
+}
+
+/** The shape of GET /api/runs/{run_id}/verify; `valid` is null if the result is undecided. */
+function verificationJson({ isValid, runId, events, headHash, firstDifference }: VerificationResult): object {
+  return { run_id: runId, valid: isValid, events, head_hash: headHash, first_difference: firstDifference };
+}
+
+function textOf(lines: readonly string[]): string {
+  return lines.map((line) => `${line}\n`).join('');
 }
 
 /** Run ids are UUIDs. */

@@ -58,7 +58,7 @@ export function folderRecords(folder: string, { sha256 }: Pick<System, 'sha256'>
     },
     async verify(runId, head) {
       // Only this command replays.
-      const { verifyInFolder } = await import('./verify-record.js');
+      const { verifyInFolder } = await import('./verification.js');
       return await readUnchanged(log, () => verifyInFolder(runId, { log, head, sha256 }));
     },
     close: () => log.close(),

@@ -14,7 +14,7 @@ import { expiryIn } from '../../keys/key-request.js';
 import { KeyRing } from '../../keys/state.js';
 import { KeyStore } from '../../keys/store.js';
 import type { System } from '../../system/system.js';
-import type { KeyBook } from './key-book.js';
+import type { KeyBook } from './service-keys.js';
 import { openFolderLog } from './folder-log.js';
 
 /** The keys on the log that the settings name. No process may use its folder. `list` changes nothing. */

@@ -7,9 +7,6 @@ import { RunCorrupt } from '../../run/errors.js';
 import type { DeliberationRecord, DraftSource, FoldedRun } from '../../generated/schemas.js';
 import type { ExportedEvent } from '../../eventsourcing/hash-chain.js';
 import type { Difference, Verified } from '../../audit/verify.js';
-import type { Styler } from '../terminal/printer.js';
-import { inOneLine } from '../terminal/printer.js';
-import { countOf } from '../terminal/table.js';
 
 export interface StartedBetween {
   readonly from: string;
@@ -83,35 +80,6 @@ export function verificationResult(
 function headDifference(events: number, headSeq: number | null): Difference {
   if (headSeq !== null) return { seq: headSeq + 1, what: 'it follows the event with the expected last hash' };
   return { seq: events, what: 'the record ends before it, and no event has the expected last hash' };
-}
-
-const UNFINISHED =
-  'the run has not ended in this record, so events may be missing; compare with a hash that you trust (--head HASH)';
-
-/** @param head the hash that the last event must have, or null if the user has named none */
-export function verificationText(result: VerificationResult, style: Styler, head: string | null): string {
-  const { isValid, runId, events, headHash, firstDifference } = result;
-  const count = countOf(events, 'consistent event');
-  const lines = [`run   ${inOneLine(runId) || 'unknown'}`, `head  ${headHash}`];
-  if (firstDifference !== null) {
-    const { seq, what } = firstDifference;
-    const verdict = style('red', 'not consistent');
-    return textOf([`${verdict}: event ${seq}: ${inOneLine(what)}`, `${count} before it`, ...lines]);
-  }
-  if (isValid === true) {
-    const advice = head === null ? ['Compare the head hash with one that you trust (--head HASH)'] : [];
-    return textOf([`${style('green', 'consistent')}: ${countOf(events, 'event')}`, ...lines, ...advice]);
-  }
-  return textOf([`${style('yellow', 'cannot tell')}: ${UNFINISHED}`, count, ...lines]);
-}
-
-/** The shape of GET /api/runs/{run_id}/verify; `valid` is null if the result is undecided. */
-export function verificationJson({ isValid, runId, events, headHash, firstDifference }: VerificationResult): object {
-  return { run_id: runId, valid: isValid, events, head_hash: headHash, first_difference: firstDifference };
-}
-
-function textOf(lines: readonly string[]): string {
-  return lines.map((line) => `${line}\n`).join('');
 }
 
 /** Longest line accepted, in bytes: an append to the log has at most 512 KiB, and an escape makes six bytes of one. */

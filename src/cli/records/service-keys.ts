@@ -2,10 +2,29 @@
 import type { ProblemCode } from '../../client/errors.js';
 import { CouncilError as ServiceError } from '../../client/errors.js';
 import { KeyTaken, KeyUnknown } from '../../keys/errors.js';
+import type { Key } from '../../generated/schemas.js';
+import type { Scope } from '../../keys/caller.js';
 import { isKeyName } from '../../keys/key-request.js';
-import type { KeyBook } from './key-book.js';
 import type { ServiceOptions } from '../service-client.js';
 import { serviceClient } from '../service-client.js';
+
+/** A key to add. */
+interface WantedKey {
+  readonly name: string;
+  readonly scopes: readonly Scope[];
+  /** A duration such as `30d`, or null if the key never expires. */
+  readonly expires: string | null;
+}
+
+/** The keys as the commands see them: at a running service, or on the log itself. */
+export interface KeyBook {
+  /** Resolves with the text of the new key, which cannot be read again. */
+  add(wanted: WantedKey): Promise<string>;
+  /** Every key that was ever added, the oldest first. */
+  list(): Promise<readonly Key[]>;
+  /** @throws {KeyUnknown} */
+  revoke(name: string): Promise<void>;
+}
 
 export interface ServiceKeysOptions extends ServiceOptions {
   /** Aborts the calls. */

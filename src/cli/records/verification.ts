@@ -1,10 +1,24 @@
-/** Verifies an export, alone or against the record of the service. */
-import type { Difference } from '../../audit/verify.js';
+/**
+ * Verifies a record by replaying it: an export, alone or against the record of a service, or the record in the folder of a
+ * stopped service.
+ */
 import { readExport } from '../../audit/export.js';
-import type { VerificationResult } from '../records/record.js';
-import { linesIn, verificationResult } from '../records/record.js';
-import type { VerifyOptions } from '../records/verify-record.js';
-import { verifyEvents } from '../records/verify-record.js';
+import type { Difference, Verified, VerifyDeps } from '../../audit/verify.js';
+import { parentDifference, verifyRecord, verifyStored } from '../../audit/verify.js';
+import type { ReadOnlyLog } from '../../eventlog/embedded/read-only.js';
+import { RunUnknown } from '../../run/errors.js';
+import { chartCache } from '../../run/chart/machine.js';
+import type { RequestInState, RunState } from '../../run/state.js';
+import { isFinished } from '../../run/state.js';
+import type { System } from '../../system/system.js';
+import { fieldOf } from '../../system/untrusted.js';
+import type { VerificationResult, VerifiedRecord } from './record.js';
+import { linesIn, verificationResult } from './record.js';
+
+interface VerifyOptions extends Pick<System, 'sha256'> {
+  /** Expected hash of the last event, or null for any. */
+  readonly head: string | null;
+}
 
 export interface VerifyExportDeps extends VerifyOptions {
   /** The lines of the service's record of a run, or null to verify the export alone. */
@@ -27,7 +41,8 @@ export async function verifyExport(
   const comparison: Comparison = { difference: null, isEqual: false };
   try {
     const read = other === null ? first.lines : compared(first.lines, other, comparison);
-    const found = await verifyEvents(runId, readExport(runId, read), { head, sha256 });
+    const verify = (deps: VerifyDeps): Promise<Verified> => verifyRecord(runId, readExport(runId, read), deps);
+    const found = await verifiedBy(verify, { runId, head, sha256 });
     const firstDifference = earlier(found.firstDifference, comparison.difference);
     return verificationResult({ ...found, firstDifference, isComplete: found.isComplete || comparison.isEqual }, head);
   } finally {
@@ -65,18 +80,14 @@ async function* failing(error: unknown): AsyncGenerator<string> {
 }
 
 function runIdIn(line: string): string {
-  const event = parsed(line);
-  const data: unknown = typeof event === 'object' && event !== null ? Reflect.get(event, 'data') : null;
-  const runId: unknown = typeof data === 'object' && data !== null ? Reflect.get(data, 'runId') : null;
-  return typeof runId === 'string' ? runId : '';
-}
-
-function parsed(line: string): unknown {
+  let event: unknown;
   try {
-    return JSON.parse(line);
+    event = JSON.parse(line);
   } catch {
-    return null;
+    return '';
   }
+  const runId = fieldOf(fieldOf(event, 'data'), 'runId');
+  return typeof runId === 'string' ? runId : '';
 }
 
 /** Passes the lines through and notes the first difference from the other record. */
@@ -105,4 +116,35 @@ async function* compared(
 function earlier(one: Difference | null, other: Difference | null): Difference | null {
   if (one === null || other === null) return one ?? other;
   return other.seq < one.seq ? other : one;
+}
+
+/** Verifies the record in a folder. For a fork it also finds the forked event in the parent. @throws {RunUnknown} */
+export async function verifyInFolder(
+  runId: string,
+  { log, head, sha256 }: VerifyOptions & { readonly log: ReadOnlyLog },
+): Promise<VerificationResult> {
+  const verify = (deps: VerifyDeps): Promise<Verified> => verifyStored(runId, { ...deps, log });
+  const found = await verifiedBy(verify, { runId, head, sha256 });
+  if (found.events === 0 && found.firstDifference === null) throw new RunUnknown({ runId });
+  const ofParent = () => parentDifference(found.parent, { log, sha256, onCorrupt: () => undefined });
+  const firstDifference = found.firstDifference ?? (await ofParent());
+  return verificationResult({ ...found, firstDifference }, head);
+}
+
+/** Verifies by a replay, and finds the event with the expected hash. */
+async function verifiedBy(
+  verify: (deps: VerifyDeps) => Promise<Verified>,
+  { runId, head, sha256 }: VerifyOptions & { readonly runId: string },
+): Promise<VerifiedRecord & { readonly parent: RequestInState['parent'] }> {
+  let headSeq: number | null = null;
+  const onReplayed = ({ head: last }: RunState): void => {
+    if (last.hash === head) headSeq = last.seq;
+  };
+  const { events, headHash, firstDifference, run } = await verify({
+    charts: chartCache(),
+    sha256,
+    onReplayed,
+  });
+  const isComplete = run !== null && isFinished(run);
+  return { runId, events, headHash, firstDifference, isComplete, headSeq, parent: run?.request.parent ?? null };
 }
