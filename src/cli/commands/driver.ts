@@ -9,6 +9,7 @@ import type {
   StateOverride,
 } from '../../generated/schemas.js';
 import type { BudgetEnd } from '../../run/budget/end.js';
+import type { System } from '../../system/system.js';
 
 export interface RunOptions {
   readonly topic: string;
@@ -62,6 +63,13 @@ export interface RunDriver {
   cancel(runId: string): Promise<void>;
   result(runId: string): Promise<RunResult>;
   close(): Promise<void>;
+}
+
+export interface DriverOptions {
+  readonly system: System;
+  /** Shows the user a notice. */
+  readonly notify: (text: string) => void;
+  readonly warn: Warn;
 }
 
 /** Shows the warnings of a blueprint. */

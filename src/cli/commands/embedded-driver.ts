@@ -1,4 +1,5 @@
 /** Runs a council in this process, on the data directory, as the service does. It leaves unfinished runs there alone. */
+import { hostname } from 'node:os';
 import { unpricedModel } from '../../run/budget/spending.js';
 import { neededBudget } from '../../run/budget/work.js';
 import type { System } from '../../system/system.js';
@@ -6,58 +7,84 @@ import { compileBlueprint } from '../../blueprint/compile.js';
 import { councilOf } from '../../blueprint/record.js';
 import { warningsOf } from '../../blueprint/validate.js';
 import type { Config } from '../../config.js';
+import { readConfig } from '../../config.js';
 import { hostsIn } from '../../config-values.js';
 import { fixedGraph } from '../../council/fixed-graph.js';
 import { isLonger, MAX_DRAFT_BYTES } from '../../graph/limits.js';
-import type { DataDirectory } from '../../app/data-directory.js';
 import type { Context } from '../../app/context.js';
-import { openContext } from '../../app/context.js';
+import { openDataDirectory } from '../../app/data-directory.js';
+import { isWriteFailed } from '../../eventlog/errors.js';
 import { unpricedText } from '../../graph/models-asked.js';
 import { mayDecide } from '../../run/pauses/approvals.js';
 import { BudgetRefused, NotApprover, PauseMoved, RunFinished, RunNotPaused, RunUnknown } from '../../run/errors.js';
-import type { GateChoice, GodModeState, Graph, RunRequestedData, StateOverride } from '../../generated/schemas.js';
+import type {
+  GateChoice,
+  GodModeState,
+  Graph,
+  RunRequestedData,
+  RunResult,
+  StateOverride,
+} from '../../generated/schemas.js';
 import { godModeState, runResult } from '../../api/serializers/runs.js';
 import { ANYONE } from '../../keys/caller.js';
 import { canonical } from '../../eventsourcing/canonical-json.js';
-import type { LanguageModel } from '../../models/port.js';
+import { routedModel } from '../../models/providers.js';
 import type { Freezing } from '../../run/request.js';
 import { frozenGraph, buildRunRequest, recordedBudget } from '../../run/request.js';
 import type { RunEvent } from '../../run/events.js';
 import { pauseViewOf } from '../../run/pauses/pause-view.js';
-import type { SearchProvider } from '../../council/tools/web-search.js';
-import type { Decision, RunDriver, RunOptions, Warn } from './driver.js';
+import { killProcess } from '../../system/signals.js';
+import { searchProvider } from '../../websearch/provider.js';
+import type { CommandProcess } from './command.js';
+import type { Decision, DriverOptions, RunDriver, RunOptions } from './driver.js';
 import { progressOf } from './run-progress.js';
-import { ArgumentInvalid } from './exit-codes.js';
+import { ArgumentInvalid, EXIT } from './exit-codes.js';
 import { queue } from '../../system/async/queue.js';
 import { countOf } from '../terminal/table.js';
 
-export interface EmbeddedOptions {
-  readonly dataDir: DataDirectory;
-  readonly model: LanguageModel;
-  /** The web search of agents, or null if there is none. */
-  readonly webSearch: SearchProvider | null;
-  readonly system: System;
-  /** Shows the user a notice. */
-  readonly notify: (text: string) => void;
-  readonly warn: Warn;
-  /** Called when the log fails: the run cannot continue in this process. */
-  readonly onLogBroken: (error: unknown) => void;
-}
-
-export async function embeddedDriver(config: Config, options: EmbeddedOptions): Promise<RunDriver> {
-  const { dataDir, model, webSearch, system, notify, warn, onLogBroken } = options;
+/**
+ * A driver on the data directory and with the settings of the service. It holds the folder until it is closed. Ends the
+ * process if the log fails, because the run cannot continue then.
+ *
+ * @throws {ConfigInvalid | DataDirHeld | DataDirFailed}
+ */
+export async function embeddedDriver(
+  { env, signal, exit }: CommandProcess,
+  { system, notify, warn }: DriverOptions,
+): Promise<RunDriver> {
+  // 1. The settings, the model and the folder.
+  const config = readConfig(env);
+  for (const warning of config.warnings) notify(`Warning: ${warning}`);
+  const model = routedModel(config.providers, { ...config, system });
+  const holder = { pid: process.pid, hostname: hostname(), startedAt: system.now() };
+  const dataDir = openDataDirectory(config.dataDir, holder);
   const place = config.eventStore === null ? dataDir.path : hostsIn(config.eventStore.url);
+
+  // 2. The context. It waits for an unreachable log. No run has started, so Ctrl-C ends the process.
+  const quit = (): void => exit(EXIT.failed);
+  signal.addEventListener('abort', quit);
   const onFault = (fields: object, message: string): void => {
     const outage = 'reason' in fields ? ` (${place}: ${String(fields.reason)})` : '';
     notify(`${message}${'err' in fields ? `: ${String(fields.err)}` : outage}`);
   };
+  const onLogBroken = (error: unknown): void => {
+    notify(`The event log failed: ${String(error)}`);
+    if (isWriteFailed(error)) killProcess();
+    quit();
+  };
   const logger = { info: () => undefined, error: onFault };
+  const webSearch = searchProvider(config.webSearch);
+  // Loaded after the settings are read, so that a wrong one is refused at once.
+  const { openContext } = await import('../../app/context.js');
   const context = await openContext(config, { dataDir, model, webSearch, system, logger, onLogBroken });
-  const { uuid, sha256 } = system;
-  const cancelled = new AbortController();
-  // On a shared log, an unfinished run may belong to a running instance.
+
+  // 3. The unfinished runs, which stay for the service. On a shared log, one may belong to a running instance.
   if (config.cluster === null) reportUnfinished((await context.recovery.unfinished()).length, notify);
   else context.recovery.beat();
+  signal.removeEventListener('abort', quit);
+
+  const { uuid, sha256 } = system;
+  const cancelled = new AbortController();
   return {
     place: `here, on the ${model.provider} model`,
     async start(request) {
@@ -66,22 +93,13 @@ export async function embeddedDriver(config: Config, options: EmbeddedOptions): 
     },
     follow: (runId) => progressOf(eventsOf(context, runId, cancelled.signal)),
     pause: (runId) => pause(context, runId),
-    decide: (runId, seq, decision) => decide(context, runId, { seq, decision, sha256: system.sha256 }),
-    async cancel(runId) {
-      try {
-        await context.registry.cancel(runId);
-      } catch (error) {
-        if (!(error instanceof RunFinished)) throw error;
-      } finally {
-        cancelled.abort();
-      }
+    decide: (runId, seq, decision) => decide(context, runId, { seq, decision, sha256 }),
+    cancel: (runId) => cancel(context, runId).finally(() => cancelled.abort()),
+    result: (runId) => result(context, runId),
+    async close() {
+      await context.stop();
+      dataDir.release();
     },
-    async result(runId) {
-      const run = await context.queries.find(runId);
-      if (run === null) throw new RunUnknown({ runId });
-      return runResult(run);
-    },
-    close: () => context.stop(),
   };
 }
 
@@ -93,7 +111,7 @@ async function start({ registry }: Context, request: RunRequestedData): Promise<
   throw new ArgumentInvalid({ subject: 'the budget', reason: unpricedText(model) });
 }
 
-function reportUnfinished(count: number, notify: EmbeddedOptions['notify']): void {
+function reportUnfinished(count: number, notify: DriverOptions['notify']): void {
   if (count > 0) notify(`DATA_DIR holds ${countOf(count, 'unfinished run')}. Continue with \`council serve\``);
 }
 
@@ -146,6 +164,22 @@ async function pause({ queries, registry }: Context, runId: string): Promise<God
     mayDecide: mayDecide(shown, ANYONE),
     needed: neededBudget(shown, registry.decisionContext()),
   });
+}
+
+/** Has no effect on a run that has ended. */
+async function cancel({ registry }: Context, runId: string): Promise<void> {
+  try {
+    await registry.cancel(runId);
+  } catch (error) {
+    if (!(error instanceof RunFinished)) throw error;
+  }
+}
+
+/** The result as a poll shows it. @throws {RunUnknown} */
+async function result({ queries }: Context, runId: string): Promise<RunResult> {
+  const run = await queries.find(runId);
+  if (run === null) throw new RunUnknown({ runId });
+  return runResult(run);
 }
 
 /** Errors of a refused decision: the pause is still open, or another has replaced it. */

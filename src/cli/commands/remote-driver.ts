@@ -1,22 +1,17 @@
 /** Runs a council at a running service, with the client. */
 import type { CouncilClient } from '../../client/client.js';
 import { ConflictError, CouncilError as ServiceError, UnreachableError } from '../../client/client.js';
-import type { System } from '../../system/system.js';
 import type { ServiceOptions } from '../service-client.js';
 import { followEvents, serviceClient, notifyOnce } from '../service-client.js';
 import { AWAY_MS, isAway } from '../service-faults.js';
 import { OutcomeUnknown } from './exit-codes.js';
-import type { Decision, RunDriver, RunOptions, Warn } from './driver.js';
+import type { Decision, DriverOptions, RunDriver, RunOptions, Warn } from './driver.js';
 import { progressOf } from './run-progress.js';
 
 /** How long the command tries to cancel a run, in milliseconds. */
 const CANCEL_DEADLINE_MS = 5_000;
 
-export interface RemoteOptions extends ServiceOptions {
-  readonly system: System;
-  /** Shows the user a notice. */
-  readonly notify: (text: string) => void;
-  readonly warn: Warn;
+export interface RemoteOptions extends DriverOptions, Pick<ServiceOptions, 'key'> {
   /** Aborted when the user cancels. */
   readonly cancelled: AbortSignal;
 }

@@ -1,21 +1,12 @@
 /** `council run`: runs a council in this process, or at a running service. */
-import { hostname } from 'node:os';
-import type { System } from '../../system/system.js';
 import { nodeSystem } from '../../system/system.js';
-import { readConfig, readCouncilKey } from '../../config.js';
-import { openDataDirectory } from '../../app/data-directory.js';
-import { isWriteFailed } from '../../eventlog/errors.js';
+import { readCouncilKey } from '../../config.js';
 import type { RunResult, RunUsage } from '../../generated/schemas.js';
 import { openSchemas } from '../../api/schemas.js';
-import { routedModel } from '../../models/providers.js';
-import { killProcess } from '../../system/signals.js';
-import { searchProvider } from '../../websearch/provider.js';
 import type { ApprovalPrompt } from '../terminal/approval-prompt.js';
 import { openApprovalPrompt, editText } from '../terminal/approval-prompt.js';
-import type { RunDriver, RunOptions } from './driver.js';
+import type { DriverOptions, RunDriver, RunOptions } from './driver.js';
 import { warnOnce } from './driver.js';
-import type { EmbeddedOptions } from './embedded-driver.js';
-import type { RemoteOptions } from './remote-driver.js';
 import type { RunArguments } from './run-request.js';
 import { readRunRequest } from './run-request.js';
 import { UnreachableError } from '../../client/errors.js';
@@ -107,10 +98,8 @@ async function resultOf(args: RunWords, here: CommandProcess): Promise<RunResult
   const progress = openProgress(here.stderr, system);
   const notify = (text: string): void => progress.say(text);
   const warn = warnOnce(notify);
-  const driver =
-    args.url === null
-      ? await openEmbeddedDriver(here, system, { notify, warn })
-      : await openRemoteDriver(args.url, { key: readCouncilKey(here.env), system, notify, warn, cancelled });
+  const options = { system, notify, warn };
+  const driver = args.url === null ? await driverHere(here, options) : await driverAt(args.url, here, options);
   const prompt = mayPause(request) ? promptOn(progress, here) : null;
   try {
     warn(warnings);
@@ -132,42 +121,14 @@ function mayPause({ isGodMode, blueprint, budget }: RunOptions): boolean {
 
 // Each driver is loaded only when it is used: --url needs no context, and wrong arguments need neither.
 
-async function openRemoteDriver(url: string, options: RemoteOptions): Promise<RunDriver> {
-  const { remoteDriver } = await import('./remote-driver.js');
-  return remoteDriver(url, options);
+async function driverHere(here: CommandProcess, options: DriverOptions): Promise<RunDriver> {
+  const { embeddedDriver } = await import('./embedded-driver.js');
+  return await embeddedDriver(here, options);
 }
 
-/** The embedded driver, with the model and the data directory from the settings. Closing the driver frees both. */
-async function openEmbeddedDriver(
-  here: CommandProcess,
-  system: System,
-  { notify, warn }: Pick<EmbeddedOptions, 'notify' | 'warn'>,
-): Promise<RunDriver> {
-  const config = readConfig(here.env);
-  for (const warning of config.warnings) notify(`Warning: ${warning}`);
-  const model = routedModel(config.providers, { ...config, system });
-  const dataDir = openDataDirectory(config.dataDir, {
-    pid: process.pid,
-    hostname: hostname(),
-    startedAt: system.now(),
-  });
-  const onLogBroken = (error: unknown): void => {
-    notify(`The event log failed: ${String(error)}`);
-    if (isWriteFailed(error)) killProcess();
-    here.exit(EXIT.failed);
-  };
-  const webSearch = searchProvider(config.webSearch);
-  const { embeddedDriver } = await import('./embedded-driver.js');
-  // Opening waits for an unreachable log. No run has started, so Ctrl-C ends the process.
-  const quit = (): void => here.exit(EXIT.failed);
-  here.signal.addEventListener('abort', quit);
-  const driver = await embeddedDriver(config, { dataDir, model, webSearch, system, notify, warn, onLogBroken });
-  here.signal.removeEventListener('abort', quit);
-  const close = async (): Promise<void> => {
-    await driver.close();
-    dataDir.release();
-  };
-  return { ...driver, close };
+async function driverAt(url: string, { env, signal }: CommandProcess, options: DriverOptions): Promise<RunDriver> {
+  const { remoteDriver } = await import('./remote-driver.js');
+  return remoteDriver(url, { ...options, key: readCouncilKey(env), cancelled: signal });
 }
 
 function promptOn(progress: Progress, { env, stdin, stderr }: CommandProcess): ApprovalPrompt {
