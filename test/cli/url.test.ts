@@ -1,7 +1,10 @@
 import { join } from 'node:path';
 import { expect } from 'chai';
+import { readConfig } from '../../src/config.js';
+import { routedModel } from '../../src/models/providers.js';
 import { nodeSystem } from '../../src/system/system.js';
 import { offlineModel } from '../../src/models/offline.js';
+import type { ChildExit } from '../support/child.js';
 import type { CouncilBench } from '../support/council-command.js';
 import { councilBench, resultIn } from '../support/council-command.js';
 import { factsOf, recordOf } from '../support/record-of.js';
@@ -33,21 +36,53 @@ describe('council run --url', () => {
     await bench.clear();
   });
 
-  it('prints the same draft and the same steps as a run in this process', async () => {
-    service = await startService();
-    const remote = await bench.run([TOPIC, '--url', `${service.url}/`]);
-    expect(remote.code, remote.stderr).to.equal(0);
-    const here = await bench.run([TOPIC]);
-    expect(remote.stdout).to.equal(here.stdout);
-    expect(remote.stderr).to.include(`at ${service.url}`);
-    const steps = ({ stderr }: { readonly stderr: string }): readonly (string | undefined)[] =>
-      [...stderr.matchAll(/^ *[\d.]+ s {2}(.*_agent.*)$/gm)].map(([, step]) => step);
-    // On a server, steps that take no time may end before the command reads them.
-    const [shown, shownHere] = [steps(remote), steps(here)];
-    onEmbeddedLog(() => expect([shown.length, shownHere.length]).to.deep.equal([5, 5]));
-    const count = Math.min(shown.length, shownHere.length);
-    expect(count).to.be.greaterThan(0);
-    expect(shown.slice(-count)).to.deep.equal(shownHere.slice(-count));
+  it('prints the same as a run in this process', async () => {
+    const config = readConfig({});
+    service = await startService({ model: routedModel(config.providers, { ...config, system: nodeSystem() }) });
+    const council = (name: string, more: object): readonly string[] => [
+      '--blueprint',
+      bench.written(`${name}.json`, JSON.stringify({ name, ...more })),
+    ];
+    const poet = [{ id: 'poet', maxOutputTokens: 100 }];
+    const members = [{}, {}, {}];
+    const panel = [
+      { id: 'panel', type: 'panel', members },
+      { id: 'jury', type: 'critic', members },
+    ];
+    const pair = [
+      { id: 'poet', maxOutputTokens: 200 },
+      { id: 'reader', maxOutputTokens: 200, model: 'anthropic/x', fallbacks: ['offline'] },
+    ];
+    const editor = bench.written('editor.sh', 'printf "The sea is deep.\\n" > "$1"\n');
+    const kinds: readonly (readonly [words: readonly string[], input?: string])[] = [
+      [['--json']],
+      [['--budget-tokens', '100', '--budget-usd', '0.50', '--on-exceeded', 'fail', '--json']],
+      [['--budget-tokens', '100'], 'a\nedit\napprove tokens=101\napprove tokens=90000 It is worth it.\n'],
+      [['--budget-tokens', '100', '--json'], 'reject\n'],
+      [['--budget-tokens', '100', '--json'], ''],
+      [[...council('fails', { nodes: poet, budget: { tokens: 100, on_exceeded: 'fail' } }), '--json']],
+      [[...council('panel', { nodes: panel, edges: edgesOf('panel', 'jury') }), '--json']],
+      [
+        council('finishes', {
+          nodes: pair,
+          edges: edgesOf('poet', 'reader'),
+          budget: { tokens: 450, on_exceeded: 'finish' },
+        }),
+      ],
+      [['--god', ...council('pair', { nodes: pair, edges: edgesOf('poet', 'reader') })], 'approve Go on.\nedit\n'],
+      [['--god', '--blueprint', bench.pair(), '--json'], 'what?\napprove\nreject No.\n'],
+    ];
+    for (const [words, input = ''] of kinds) {
+      const given = { env: { EDITOR: `sh ${editor}` }, input };
+      const here = await bench.run([TOPIC, ...words], given);
+      const remote = await bench.run([TOPIC, ...words, '--url', `${service.url}/`], given);
+      expect([here.stderr, remote.stderr].map((text) => /^Run \S+ (.*)$/m.exec(text)?.[1])).to.deep.equal([
+        ...['here, on the offline model', `at ${service.url}`],
+      ]);
+      expect(comparable(remote), words.join(' ')).to.deep.equal(comparable(here));
+      // On a server, steps that take no time may end before the command reads them.
+      onEmbeddedLog(() => expect(stepsIn(remote), words.join(' ')).to.deep.equal(stepsIn(here)));
+    }
   });
 
   it('runs a blueprint in God Mode, which the service does not keep', async () => {
@@ -154,3 +189,26 @@ describe('council run --url', () => {
     expect(history).to.have.lengthOf(1);
   });
 });
+
+function edgesOf(...nodes: readonly string[]): readonly object[] {
+  return nodes.slice(1).map((target, at) => ({ source: nodes[at], target }));
+}
+
+/** What a command prints but its steps, without what differs between two runs: place, ids, times, who refuses a decision. */
+function comparable({ code, stdout, stderr }: ChildExit): object {
+  const plain = (text: string): string =>
+    text
+      .replaceAll(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, 'ID')
+      .replaceAll(STEPS, '')
+      .replace(/(?<= in| after) \d+\.\d s/, '')
+      .replace(/^(Run ID) .*$/m, '$1')
+      .replace(/^(body\.budget\.tokens|Cannot decide on run "ID"): /m, '');
+  return { code, stdout: plain(stdout), stderr: plain(stderr) };
+}
+
+/** The lines of its steps: the node, the iteration and the score. */
+const STEPS = /^ *[\d.]+ s {2}(.*)\n/gm;
+
+function stepsIn({ stderr }: ChildExit): readonly (string | undefined)[] {
+  return [...stderr.matchAll(STEPS)].map(([, step]) => step);
+}

@@ -176,10 +176,11 @@ async function cancel({ registry }: Context, runId: string): Promise<void> {
 }
 
 /** The result as a poll shows it. @throws {RunUnknown} */
-async function result({ queries }: Context, runId: string): Promise<RunResult> {
+async function result({ queries, registry }: Context, runId: string): Promise<RunResult> {
   const run = await queries.find(runId);
   if (run === null) throw new RunUnknown({ runId });
-  return runResult(run);
+  const state = run.pauseReason === 'budget' ? await queries.state(runId) : null;
+  return runResult(run, state && neededBudget(state, registry.decisionContext()));
 }
 
 /** Errors of a refused decision: the pause is still open, or another has replaced it. */
