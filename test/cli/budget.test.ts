@@ -2,78 +2,51 @@ import { expect } from 'chai';
 import { eventLine } from '../../src/cli/terminal/event-line.js';
 import type { CouncilBench } from '../support/council-command.js';
 import { councilBench, resultIn } from '../support/council-command.js';
-import type { RunningService } from '../support/running-service.js';
-import { startService } from '../support/running-service.js';
 
 const TOPIC = 'Trees';
 const PAUSED = /Paused for its budget before \w+: 0 of 100 tokens spent.*at least (\d+) tokens/;
 
 describe('The budget of council run', () => {
   let bench: CouncilBench;
-  let service: RunningService | null = null;
 
   beforeEach(() => {
     bench = councilBench();
   });
-  afterEach(async () => {
-    await service?.stop();
-    service = null;
-    await bench.clear();
-  });
+  afterEach(() => bench.clear());
 
   const council = (more: object): string => {
     const nodes = [{ id: 'poet', maxOutputTokens: 100 }];
     return bench.written('council.json', JSON.stringify({ name: 'Poets', nodes, ...more }));
   };
-  const places = async (): Promise<readonly (readonly string[])[]> => {
-    service = await startService({ prices: { 'offline-1': { input_cost_per_token: 0, output_cost_per_token: 0 } } });
-    return [[], ['--url', service.url]];
-  };
 
-  it('is that of the options, here and at a service', async () => {
-    for (const place of await places()) {
-      const words = [
-        TOPIC,
-        '--budget-tokens',
-        '100',
-        '--budget-usd',
-        '0.50',
-        '--on-exceeded',
-        'fail',
-        '--json',
-        ...place,
-      ];
-      const ended = await bench.run(words);
-      expect(ended.code, ended.stderr).to.equal(1);
-      const { status, error, budget } = resultIn(ended);
-      expect(status).to.equal('failed');
-      expect(error).to.include('0 and 0 tokens spent of $0.5 and 100 tokens');
-      expect(budget).to.include({ usd: 0.5, tokens: 100, on_exceeded: 'fail' });
-      expect(ended.stderr).to.include('no calls').and.not.include('not reported');
-    }
+  it('is that of the options', async () => {
+    const words = [TOPIC, '--budget-tokens', '100', '--budget-usd', '0.50', '--on-exceeded', 'fail', '--json'];
+    const ended = await bench.run(words);
+    expect(ended.code, ended.stderr).to.equal(1);
+    const { status, error, budget } = resultIn(ended);
+    expect(status).to.equal('failed');
+    expect(error).to.include('0 and 0 tokens spent of $0.5 and 100 tokens');
+    expect(budget).to.include({ usd: 0.5, tokens: 100, on_exceeded: 'fail' });
+    expect(ended.stderr).to.include('no calls').and.not.include('not reported');
   });
 
-  it('is that of the blueprint without options, here and at a service', async () => {
+  it('is that of the blueprint without options', async () => {
     const file = council({ budget: { tokens: 100, on_exceeded: 'fail' } });
-    for (const place of await places()) {
-      const spent = await bench.run([TOPIC, '--blueprint', file, '--json', ...place]);
-      expect(resultIn(spent).budget).to.include({ tokens: 100, on_exceeded: 'fail' });
-      const own = await bench.run([TOPIC, '--blueprint', file, '--budget-tokens', '9000', '--json', ...place]);
-      expect(resultIn(own)).to.include({ status: 'completed' });
-      expect(resultIn(own).budget).to.include({ tokens: 9000, on_exceeded: 'pause' });
-    }
+    const spent = await bench.run([TOPIC, '--blueprint', file, '--json']);
+    expect(resultIn(spent).budget).to.include({ tokens: 100, on_exceeded: 'fail' });
+    const own = await bench.run([TOPIC, '--blueprint', file, '--budget-tokens', '9000', '--json']);
+    expect(resultIn(own)).to.include({ status: 'completed' });
+    expect(resultIn(own).budget).to.include({ tokens: 9000, on_exceeded: 'pause' });
   });
 
   it('pauses the run with what is spent and needed, and goes on with a larger one', async () => {
-    for (const place of await places()) {
-      const input = 'a\nedit\napprove tokens=101\napprove tokens=90000 It is worth it.\n';
-      const ended = await bench.run([TOPIC, '--budget-tokens', '100', '--json', ...place], { input });
-      expect(ended.code, ended.stderr).to.equal(0);
-      expect(ended.stderr).to.match(PAUSED).and.include('An approval needs a new total').and.not.include('God Mode');
-      expect(ended.stderr).to.include('"edit" is not an answer: type approve with a new total, or reject');
-      expect(ended.stderr).to.match(/The next calls need a total budget of at least \d+ tokens/);
-      expect(resultIn(ended).budget).to.include({ tokens: 90_000 });
-    }
+    const input = 'a\nedit\napprove tokens=101\napprove tokens=90000 It is worth it.\n';
+    const ended = await bench.run([TOPIC, '--budget-tokens', '100', '--json'], { input });
+    expect(ended.code, ended.stderr).to.equal(0);
+    expect(ended.stderr).to.match(PAUSED).and.include('An approval needs a new total').and.not.include('God Mode');
+    expect(ended.stderr).to.include('"edit" is not an answer: type approve with a new total, or reject');
+    expect(ended.stderr).to.match(/The next calls need a total budget of at least \d+ tokens/);
+    expect(resultIn(ended).budget).to.include({ tokens: 90_000 });
   });
 
   it('leaves the run paused if its input ends', async () => {
@@ -82,8 +55,7 @@ describe('The budget of council run', () => {
     expect(resultIn(ended)).to.include({ status: 'paused', pause_reason: 'budget' });
   });
 
-  it('in US dollars is refused if a model has no price, here and at a service', async () => {
-    service = await startService();
+  it('in US dollars is refused if a model has no price', async () => {
     const env = { OPENAI_API_KEY: 'x', OPENAI_MODEL: 'no-such', MODEL_PROVIDER: 'openai' };
     const ended = await bench.run([TOPIC, '--budget-usd', '1'], { env });
     expect(ended).to.include({ code: 2, stdout: '' });
@@ -109,67 +81,55 @@ describe('The budget of council run', () => {
     const edges = [{ source: 'poet', target: 'reader' }];
     const file = council({ nodes, edges, budget: { tokens: 450, on_exceeded: 'finish' } });
     const end = 'Stopped at the budget; later nodes did not run';
-    for (const place of await places()) {
-      const ended = await bench.run([TOPIC, '--blueprint', file, '--json', ...place]);
-      expect(ended.code, ended.stderr).to.equal(0);
-      expect(ended.stderr).to.include(`${end}. Completed in`).and.not.include('  reader');
-      const runId = resultIn(ended).run_id;
-      expect((await bench.council(['state', runId, ...place])).stdout).to.match(new RegExp(`^end +${end}$`, 'm'));
-      for (const command of ['tail', 'events']) {
-        const { stdout } = await bench.council([command, runId, ...place]);
-        expect(stdout).to.match(new RegExp(`RunCompleted +${end}: score none`));
-      }
+    const ended = await bench.run([TOPIC, '--blueprint', file, '--json']);
+    expect(ended.code, ended.stderr).to.equal(0);
+    expect(ended.stderr).to.include(`${end}. Completed in`).and.not.include('  reader');
+    const runId = resultIn(ended).run_id;
+    expect((await bench.council(['state', runId])).stdout).to.match(new RegExp(`^end +${end}$`, 'm'));
+    for (const command of ['tail', 'events']) {
+      const { stdout } = await bench.council([command, runId]);
+      expect(stdout).to.match(new RegExp(`RunCompleted +${end}: score none`));
     }
   });
 
   it('whose pause is rejected is named by council run, state and tail, not God Mode', async () => {
     const end = 'Rejected at the pause for the budget';
-    for (const place of await places()) {
-      const ended = await bench.run([TOPIC, '--budget-tokens', '100', '--json', ...place], { input: 'reject\n' });
-      expect(ended.code, ended.stderr).to.equal(1);
-      expect(ended.stderr).to.match(new RegExp(`^Failed after .*: ${end}$`, 'm'));
-      const { run_id: runId, error } = resultIn(ended);
-      expect(error).to.equal('Rejected by the user in God Mode');
-      const words = [['state'], ['tail'], ['events'], ['diff', '--from', '1']];
-      const shown = await Promise.all(
-        words.map(([name = '', ...more]) => bench.council([name, runId, ...more, ...place])),
-      );
-      for (const { stdout } of shown) expect(stdout).to.include(end).and.not.include('God Mode');
-    }
+    const ended = await bench.run([TOPIC, '--budget-tokens', '100', '--json'], { input: 'reject\n' });
+    expect(ended.code, ended.stderr).to.equal(1);
+    expect(ended.stderr).to.match(new RegExp(`^Failed after .*: ${end}$`, 'm'));
+    const { run_id: runId, error } = resultIn(ended);
+    expect(error).to.equal('Rejected by the user in God Mode');
+    const words = [['state'], ['tail'], ['events'], ['diff', '--from', '1']];
+    const shown = await Promise.all(words.map(([name = '', ...more]) => bench.council([name, runId, ...more])));
+    for (const { stdout } of shown) expect(stdout).to.include(end).and.not.include('God Mode');
   });
 
   it('is named by council tail at the start of a run and at each pause, with what is spent and needed', async () => {
-    for (const place of await places()) {
-      const ended = await bench.run([TOPIC, '--budget-tokens', '100', '--budget-usd', '2', '--json', ...place]);
-      const { stdout } = await bench.council(['events', resultIn(ended).run_id, ...place]);
-      expect(stdout).to.match(/RunRequested .*built-in council, budget \$2 and 100 tokens, then pause/);
-      expect(stdout).to.match(
-        /RunPaused .*pause 1 for the budget, before master_agent: \$0 of \$2, 0 of 100 tokens spent\. The next calls need a total budget of at least \$0 and \d{4} tokens\./,
-      );
-    }
+    const ended = await bench.run([TOPIC, '--budget-tokens', '100', '--budget-usd', '2', '--json']);
+    const { stdout } = await bench.council(['events', resultIn(ended).run_id]);
+    expect(stdout).to.match(/RunRequested .*built-in council, budget \$2 and 100 tokens, then pause/);
+    expect(stdout).to.match(
+      /RunPaused .*pause 1 for the budget, before master_agent: \$0 of \$2, 0 of 100 tokens spent\. The next calls need a total budget of at least \$0 and \d{4} tokens\./,
+    );
   });
 
   it('and the cost of a run are in the JSON of council state, as in a poll', async () => {
-    for (const place of await places()) {
-      const poll = resultIn(await bench.run([TOPIC, '--budget-tokens', '90000', '--json', ...place]));
-      const { stdout } = await bench.council(['state', poll.run_id, '--json', ...place]);
-      expect(JSON.parse(stdout)).to.deep.include({ usage: poll.usage, budget: poll.budget });
-    }
+    const poll = resultIn(await bench.run([TOPIC, '--budget-tokens', '90000', '--json']));
+    const { stdout } = await bench.council(['state', poll.run_id, '--json']);
+    expect(JSON.parse(stdout)).to.deep.include({ usage: poll.usage, budget: poll.budget });
   });
 
   it('and the cost of a run are shown by council state and council tail', async () => {
-    service = await startService();
-    const { url } = service;
-    const started = await bench.run([TOPIC, '--budget-tokens', '90000', '--json', '--url', url]);
+    const started = await bench.run([TOPIC, '--budget-tokens', '90000', '--json']);
     const runId = resultIn(started).run_id;
-    const { stdout: state } = await bench.council(['state', runId, '--url', url]);
+    const { stdout: state } = await bench.council(['state', runId]);
     expect(state).to.match(/^usage +5 calls, \d+ tokens in, \d+ out, \$0$/m);
     expect(state).to.match(/^budget +\d+ of 90000 tokens, then pause$/m);
-    const { stdout: first } = await bench.council(['state', runId, '--at', '0', '--url', url]);
+    const { stdout: first } = await bench.council(['state', runId, '--at', '0']);
     expect(first)
       .to.match(/^usage +no calls$/m)
       .and.match(/^budget +0 of 90000 tokens/m);
-    const { stdout: tail } = await bench.council(['tail', runId, '--url', url]);
+    const { stdout: tail } = await bench.council(['tail', runId]);
     expect(tail).to.match(/NodeCompleted .*to critic_agent, \d+ tokens in, \d+ out, \$0: draft of/);
     expect(tail).to.match(/RunCompleted .*, \d+ tokens in, \d+ out, \$0, draft of .*No language model was asked/);
   });

@@ -6,7 +6,6 @@ import type { DeliberationRecord } from '../../../src/generated/schemas.js';
 import { councilBench } from '../../support/council-command.js';
 import { councilService } from '../../support/council-service.js';
 import { isOver } from '../../support/rest-client.js';
-import { startService } from '../../support/running-service.js';
 
 const plain = (_: string, text: string): string => text;
 const MODEL = 'openai/oak';
@@ -185,9 +184,8 @@ describe('council show', () => {
 });
 
 describe('council run', () => {
-  it('shows each node with members once, here and at a service', async () => {
+  it('shows each node with members once', async () => {
     const bench = councilBench();
-    const service = await startService();
     const nodes = [
       { id: 'panel', type: 'panel', members: [{}, {}, {}] },
       { id: 'rank', type: 'rank' },
@@ -198,14 +196,11 @@ describe('council run', () => {
       { source: 'rank', target: 'jury' },
     ];
     const file = bench.written('council.json', JSON.stringify({ name: 'Oaks', nodes, edges }));
-    for (const place of [[], ['--url', service.url]]) {
-      const ended = await bench.run(['Oaks', '--blueprint', file, ...place]);
-      expect(ended.code, ended.stderr).to.equal(0);
-      const shown = [...ended.stderr.matchAll(/^ *[\d.]+ s {2}(\w+)/gm)].map(([, node]) => node);
-      expect(shown).to.deep.equal(['panel', 'rank', 'jury']);
-      expect(ended.stderr).to.match(/^Completed in .*: score \d+, iterations 1/m);
-    }
-    await service.stop();
+    const ended = await bench.run(['Oaks', '--blueprint', file]);
+    expect(ended.code, ended.stderr).to.equal(0);
+    const shown = [...ended.stderr.matchAll(/^ *[\d.]+ s {2}(\w+)/gm)].map(([, node]) => node);
+    expect(shown).to.deep.equal(['panel', 'rank', 'jury']);
+    expect(ended.stderr).to.match(/^Completed in .*: score \d+, iterations 1/m);
     await bench.clear();
   });
 });
