@@ -116,7 +116,7 @@ export class DocumentStore {
    * @throws {DocumentUnknown | DocumentContended}
    */
   async remove(documentId: string, actor: string | null = null): Promise<Position> {
-    const { position } = await this.#change<RecordedEvent | null>(documentId, {
+    const removing = this.#change<RecordedEvent | null>(documentId, {
       read: () => lastEvent(this.#options.log, documentStream(documentId)),
       headOf: (last) => last && headAt(last),
       decide: async (last) => {
@@ -124,6 +124,7 @@ export class DocumentStore {
         return [{ type: 'DocumentDeleted', data: { actor } }];
       },
     });
+    const { position } = await this.#tasks.track(removing);
     return present(position, 'position of the deletion');
   }
 

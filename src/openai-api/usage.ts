@@ -6,13 +6,13 @@ import type { RunState } from '../run/state.js';
 
 type Tokens = Pick<ModelUsage, 'inputTokens' | 'outputTokens' | 'cachedInputTokens' | 'reasoningTokens'>;
 
-/** The tokens of all calls of a run; unknown if those of a call are. */
+/** The tokens of all calls of a run, or null if the tokens of one call are unknown. */
 export function tokensOf({ effort }: Pick<RunState, 'effort'>): Tokens {
   const usage = usageOf(effort);
   return usage.toldCalls < usage.calls ? { inputTokens: null, outputTokens: null } : usage;
 }
 
-/** The usage of a response; absent if it is unknown. */
+/** The usage of a response, absent if its tokens are unknown. */
 export function responseUsage(tokens: Tokens): { readonly usage?: ResponseUsage } {
   const { inputTokens: input, outputTokens: output, cachedInputTokens: cached, reasoningTokens: reasoning } = tokens;
   if (typeof input !== 'number' || typeof output !== 'number') return {};

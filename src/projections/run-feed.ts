@@ -67,8 +67,9 @@ export class RunFeed {
   }
 
   /**
-   * Follows a run from a revision. Waits for an unknown run. * @returns when the terminal event was delivered, the
-   * signal aborted or the feed has stopped
+   * Follows a run from a revision. Waits for an unknown run. Resolves when the last event of the run was delivered, the
+   * signal has aborted or the feed has stopped.
+   *
    * @throws {RunCorrupt | LogUnavailable | LogClosed} when the run cannot be read
    * @throws {ServiceStopping} when the feed has stopped already
    */

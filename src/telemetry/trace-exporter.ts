@@ -109,7 +109,8 @@ export class TraceExporter {
       else if (sent.isToSplit) this.#postpone();
       return await this.#away(sent);
     }
-    // Alone, each shows whether it was at fault. If the collector refused all of the last ones, it refuses any.
+    // After a refused request each of its traces is sent alone, which shows the faulty one. If the collector then refuses all,
+    // it refuses every trace.
     if (!isSplit || !this.#hasAccepted) return this.#settle(sent, runs);
     this.#singles = runs;
     this.#hasAccepted = false;

@@ -1,4 +1,4 @@
-/** The part of the fold that concerns panels, ranks and juries. */
+/** Folds the events of panels, ranks and juries into the state of a run. */
 import type { NodeCompletedData, PanelClosedData, QuorumReachedData } from '../../generated/schemas.js';
 import { emptySeat, membersOf } from './members.js';
 import { followRoute } from '../frontier/node-route.js';
