@@ -99,16 +99,16 @@ function analysisIn(
 ): readonly JudgedAnalysis[] {
   if (!('analysis' in output)) return [];
   const { model = null, orderShown = [] } = progress.frontier.find((each) => each.step === step) ?? {};
-  return [{ node, model, order_shown: [...orderShown], analysis: output.analysis }];
+  return [{ step, node, model, order_shown: [...orderShown], analysis: output.analysis }];
 }
 
 function answersOf({ plan, panel, isOver }: RecordedPanel): readonly MemberAnswer[] {
-  const { node } = panel;
+  const { node, panelStep } = panel;
   if (plan.node(node).role !== 'panel') return [];
   const labels = new Map(membersOf(plan, panel).map(({ id, label }) => [id, label]));
   return panel.steps.flatMap(({ seat, model }): readonly MemberAnswer[] => {
     const { member, output, error } = seat;
-    const of = { node, member, label: labels.get(member) ?? member, model };
+    const of = { step: panelStep, node, member, label: labels.get(member) ?? member, model };
     if (output !== null && 'answer' in output) {
       return [{ ...of, text: output.answer, status: 'answered', error: null }];
     }
@@ -122,24 +122,25 @@ function rankingsOf({ panel }: RecordedPanel): readonly ReviewerRanking[] {
     const { member: reviewer, output } = seat;
     if (output === null || !('ranking' in output)) return [];
     const ranking = [...membersBehind(output.ranking, orderShown)];
-    return [{ node: panel.node, reviewer, model, order_shown: [...orderShown], ranking, comment: output.comment }];
+    const of = { step: panel.panelStep, node: panel.node, reviewer };
+    return [{ ...of, model, order_shown: [...orderShown], ranking, comment: output.comment }];
   });
 }
 
-function resultOf({ panel: { node }, end }: RecordedPanel): readonly RankingResult[] {
+function resultOf({ panel: { node, panelStep: step }, end }: RecordedPanel): readonly RankingResult[] {
   const result = end?.result ?? null;
   if (result === null || !('points' in result)) return [];
-  return [{ node, points: result.points, agreement: result.agreement }];
+  return [{ step, node, points: result.points, agreement: result.agreement }];
 }
 
 function juryOf({ plan, panel, end }: RecordedPanel): readonly JuryRecord[] {
-  const { node, steps } = panel;
+  const { node, panelStep: step, steps } = panel;
   const { role, aggregate = 'median' } = plan.node(node);
   const scores = steps.flatMap(scoreOf);
   if (role !== 'critic' || (scores.length === 0 && end === null)) return [];
   const result = end?.result ?? null;
   const { score = null, agreement = null } = result !== null && 'score' in result ? result : {};
-  return [{ node, scores, aggregate, score, agreement }];
+  return [{ step, node, scores, aggregate, score, agreement }];
 }
 
 function scoreOf({ seat: { member, output }, model }: SeatedStep): JuryRecord['scores'] {
@@ -147,7 +148,7 @@ function scoreOf({ seat: { member, output }, model }: SeatedStep): JuryRecord['s
   return [{ member, model, score: output.score, feedback: output.feedback }];
 }
 
-function answeredBefore({ node, answer }: InheritedAnswer): MemberAnswer {
+function answeredBefore({ node, panelStep: step, answer }: InheritedAnswer): MemberAnswer {
   const { member, label, model, text } = answer;
-  return { node, member, label, model, text, status: 'answered', error: null };
+  return { step, node, member, label, model, text, status: 'answered', error: null };
 }

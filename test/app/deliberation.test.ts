@@ -77,7 +77,7 @@ describe('Panels, ranks, judges and juries', () => {
     const [failure] = dataOf(events, 'NodeFailed');
     expect(failure).to.include({ member: 'failing-id', final: true });
     const of = (name: string) => ({
-      ...{ node: 'panel', member: `${name}-id`, label: `The ${name}`, model: `openai/${name}` },
+      ...{ step: 1, node: 'panel', member: `${name}-id`, label: `The ${name}`, model: `openai/${name}` },
       ...{ text: null, error: null },
     });
     expect(await deliberation(runId)).to.deep.equal({
@@ -188,7 +188,7 @@ describe('Panels, ranks, judges and juries', () => {
     expect(analysis?.analysis.blind_spots).to.deep.equal(['Their roots']);
     expect(juries).to.deep.equal([
       {
-        ...{ node: 'jury', aggregate: 'lowest', score: 6 },
+        ...{ step: 11, node: 'jury', aggregate: 'lowest', score: 6 },
         scores: ['ash', 'elm', 'fir'].map((name) => {
           return { member: `${name}-id`, model: `openai/${name}`, score: name === 'ash' ? 6 : 9, feedback: name };
         }),

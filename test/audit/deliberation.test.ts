@@ -57,7 +57,7 @@ describe('The deliberation of a run', () => {
     const scored = start.when(by('jury', 'y', { score: 7, feedback: 'Good' }));
     expect((await deliberation(scored.events)).juries).to.deep.equal([
       {
-        ...{ node: 'jury', aggregate: 'mean', score: null, agreement: null },
+        ...{ step: 1, node: 'jury', aggregate: 'mean', score: null, agreement: null },
         scores: [{ member: 'y', model: 'model-1', score: 7, feedback: 'Good' }],
       },
     ]);
@@ -111,7 +111,9 @@ describe('The deliberation of a run', () => {
       ...['panel a answered', 'panel b answered', 'panel c answered', 'other d discarded', 'other e answered'],
     ];
     expect(answersOf(await deliberation(first.events))).to.deep.equal(panels);
-    expect(answersOf(await deliberation(round(rework).events))).to.deep.equal([...panels, ...panels]);
+    const twice = await deliberation(round(rework).events);
+    expect(answersOf(twice)).to.deep.equal([...panels, ...panels]);
+    expect(twice.answers.map(({ step }) => step)).to.deep.equal([2, 2, 2, 5, 5, 10, 10, 10, 13, 13]);
   });
 
   it('of any history fits its schema after each event, and holds each recorded answer', async () => {
@@ -134,6 +136,9 @@ describe('The deliberation of a run', () => {
         expect(found.rankings).to.have.length(given.ranking);
         expect(found.juries.flatMap(({ scores }) => scores)).to.have.length(given.score);
         expect(found.analyses).to.have.length(given.analysis);
+        const numbers = new Set(outputs.map(({ step, panelStep = step }) => panelStep));
+        const entries = [...found.rankings, ...found.results, ...found.analyses, ...found.juries];
+        expect([...numbers]).to.include.members(entries.map(({ step }) => step));
         answers += given.answer;
       }
     }

@@ -6,54 +6,86 @@ import type {
   JuryAgreement,
   JuryRecord,
   MemberAnswer,
+  NodeFailedData,
+  PanelClosedData,
   RankAgreement,
   RankingResult,
   ReviewerRanking,
 } from '../../generated/schemas.js';
 import type { RunEvent } from '../../run/events.js';
 import { letterAt } from '../../council/deliberation/anonymity.js';
-import type { DeliberationStory, Execution } from './deliberation-story.js';
-import { failureKey, storyOf } from './deliberation-story.js';
 import type { Style, Styler } from './printer.js';
 import { inOneLine, printable } from './printer.js';
 
 /**
  * What the answers, the rankings, the analyses and the scores say, in the order in which it happened, with labels in place of
- * ids.
+ * ids: first what the parents of a fork have recorded, last what is under way.
  *
- * @param events of the run
+ * @param events of the run, in order, from the first
  */
 export function deliberationText(record: DeliberationRecord, events: readonly RunEvent[], style: Styler): string {
-  const story = storyOf(record, events);
-  const parts = story.executions.flatMap((execution) => {
-    const shown = { ...story, execution, style };
+  // 1. How each execution has ended, in the order of the ends, and why members have failed, by their step.
+  const ended = new Map<number, PanelClosedData | null>();
+  const failures: Failure[] = [];
+  const own = new Set<number>();
+  for (const { type, data } of events) {
+    if (type === 'NodeStarted') own.add(data.panelStep ?? data.step);
+    if (type === 'PanelClosed') ended.set(data.panelStep, data);
+    if (type === 'NodeCompleted' && 'analysis' in data.output) ended.set(data.step, null);
+    if (type === 'NodeFailed' && data.final === true) failures.push(data);
+  }
+  // 2. The executions of the parents, those that have ended, and those under way.
+  const { answers, rankings, results, analyses, juries } = record;
+  const all: readonly { readonly step: number }[] = [answers, rankings, results, analyses, juries].flat();
+  const steps = [...new Set(all.map(({ step }) => step))].toSorted((a, b) => a - b);
+  const open = steps.filter((step) => !ended.has(step));
+  const inOrder = [...open.filter((step) => !own.has(step)), ...ended.keys(), ...open.filter((step) => own.has(step))];
+  // 3. The texts of each.
+  const labels = labelsIn(events);
+  const parts = inOrder.flatMap((step) => {
+    const of = <Entry extends { readonly step: number }>(entries: readonly Entry[]) =>
+      entries.filter((entry) => entry.step === step);
+    const shown = { ...labels, closed: ended.get(step) ?? null, failures, style };
+    const [answered, ranked] = [of(answers), of(rankings)];
     return [
-      ...panelsIn(execution.answers).map((panel) => answersText(panel, shown)),
-      ...execution.results.map((result) => resultText(result, shown)),
-      ...(execution.rankings.length === 0 ? [] : [rankingsText(execution.rankings, shown)]),
-      ...execution.analyses.map((analysis) => analysisText(analysis, shown)),
-      ...execution.juries.map((jury) => juryText(jury, shown)),
+      ...(answered.length === 0 ? [] : [answersText(answered, shown)]),
+      ...of(results).map((result) => resultText(result, shown)),
+      ...(ranked.length === 0 ? [] : [rankingsText(ranked, shown)]),
+      ...of(analyses).map((analysis) => analysisText(analysis, shown)),
+      ...of(juries).map((jury) => juryText(jury, shown)),
     ];
   });
   return parts.length === 0 ? 'The run has no answers of panels, ranks, judges or juries so far.\n' : parts.join('\n');
 }
 
+/** Why a member has failed. */
+type Failure = Pick<NodeFailedData, 'panelStep' | 'member' | 'message'>;
+
 /** What the text of an execution needs. */
-interface Shown extends DeliberationStory {
-  readonly execution: Execution;
+interface Shown {
+  /** The label of a node. */
+  readonly nodeLabel: (node: string) => string;
+  /** The label of a member, with its id if others have the same label. */
+  readonly memberLabel: (member: string) => string;
+  /** How the execution closed, or null if the run's events do not say. */
+  readonly closed: PanelClosedData | null;
+  readonly failures: readonly Failure[];
   readonly style: Styler;
 }
 
-/** The answers of each execution of a panel: another begins when the node changes or a member answers again. */
-function panelsIn(answers: readonly MemberAnswer[]): readonly (readonly MemberAnswer[])[] {
-  const panels: MemberAnswer[][] = [];
-  for (const answer of answers) {
-    const last = panels.at(-1);
-    const isSame = last?.[0]?.node === answer.node && !last.some(({ member }) => member === answer.member);
-    if (isSame) last.push(answer);
-    else panels.push([answer]);
-  }
-  return panels;
+/** The labels in the graph of the run; an id without one is shown itself. */
+function labelsIn([first]: readonly RunEvent[]): Pick<Shown, 'nodeLabel' | 'memberLabel'> {
+  const nodes = first?.type === 'RunRequested' ? first.data.graph.nodes : [];
+  const labels = new Map(nodes.map(({ id, label }) => [id, label]));
+  const members = new Map(nodes.flatMap(({ members: of = [] }) => of.map(({ id, label }) => [id, label] as const)));
+  return {
+    nodeLabel: (node) => labels.get(node) ?? node,
+    memberLabel(member) {
+      const label = members.get(member) ?? member;
+      const isShared = [...members].some(([id, other]) => id !== member && other === label);
+      return isShared ? `${label} (${member})` : label;
+    },
+  };
 }
 
 const STATUS_STYLES: Readonly<Record<MemberAnswer['status'], Style>> = {
@@ -74,7 +106,7 @@ function answersText(panel: readonly MemberAnswer[], { nodeLabel, memberLabel, s
 }
 
 function resultText({ node, points, agreement }: RankingResult, shown: Shown): string {
-  const { nodeLabel, memberLabel, execution, style } = shown;
+  const { nodeLabel, memberLabel, style } = shown;
   const wide = Math.max(6, ...points.map(({ member }) => [...inOneLine(memberLabel(member))].length));
   const row = (rank: string, member: string, given: string): string =>
     `  ${rank.padStart(4)}  ${inOneLine(member).padEnd(wide)}  ${given.padStart(6)}`;
@@ -83,23 +115,24 @@ function resultText({ node, points, agreement }: RankingResult, shown: Shown): s
     row('rank', 'answer', 'points'),
     ...points.map(({ member, points: given, rank }) => row(String(rank), memberLabel(member), rounded(given))),
     `  Agreement: ${rankAgreementText(agreement)}`,
-    ...keptText(execution, memberLabel),
+    ...keptText(shown),
     ...withoutResult(shown),
   ]);
 }
 
 /** The answers that later nodes see, if the rank has left some out. */
-function keptText({ closed }: Execution, memberLabel: DeliberationStory['memberLabel']): readonly string[] {
+function keptText({ closed, memberLabel }: Shown): readonly string[] {
   const result = closed?.result ?? null;
   if (result === null || !('kept' in result) || result.kept.length === result.points.length) return [];
   return [`  Kept for later nodes: ${result.kept.map((member) => inOneLine(memberLabel(member))).join(', ')}`];
 }
 
 /** The reviewers of a rank or the members of a jury without a result, with the reason. */
-function withoutResult({ execution: { closed }, failures, memberLabel, style }: Shown): readonly string[] {
+function withoutResult({ closed, failures, memberLabel, style }: Shown): readonly string[] {
   if (closed === null) return [];
   const failed = closed.failed.flatMap((member) => {
-    const why = failures.get(failureKey(closed.panelStep, member)) ?? '';
+    const failure = failures.findLast((each) => each.panelStep === closed.panelStep && each.member === member);
+    const why = failure?.message ?? '';
     return [`  ${style('cyan', inOneLine(memberLabel(member)))}  ${style('red', 'failed')}`, indented(why)];
   });
   const late = closed.discarded.map(
@@ -131,7 +164,7 @@ function rankingsText(rankings: readonly ReviewerRanking[], { nodeLabel, memberL
 }
 
 /** Whose answers the letters of a reader stand for. */
-function keyText(order: readonly string[], memberLabel: DeliberationStory['memberLabel']): string {
+function keyText(order: readonly string[], memberLabel: Shown['memberLabel']): string {
   return order.map((member, index) => `${letterAt(index)} is ${inOneLine(memberLabel(member))}`).join(', ');
 }
 

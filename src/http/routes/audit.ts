@@ -110,7 +110,7 @@ function deliberationRoute(http: HttpContext): Route {
     summary:
       'Returns the answers of panels, the rankings, analyses and scores of their reviewers, and how far they agree',
     description:
-      'Of a run under way, what is recorded so far. A fork has the answers that its own record holds: those of panels under way at the fork point, and those that later nodes can see.',
+      'Of a run under way, what is recorded so far. Entries with the same `step` belong to one execution of a panel, rank, judge or jury. A fork begins with what its parents recorded before the fork points; if a parent cannot be read, with the answers that its own record holds: those of panels under way at the fork point, and those that later nodes can see.',
     tag: 'audit',
     success: { status: 200, description: 'The deliberation', schema: 'deliberation.json' },
     async handle(ctx, caller) {

@@ -64,7 +64,7 @@ describe('council show', () => {
     );
     const rank = (kendall: number | null, reason: 'few_reviewers' | 'few_answers' | 'unbalanced' | null): string => {
       const agreement = { kendall_w: kendall, reviewers: 3, reason };
-      return deliberationText({ ...none, results: [{ node: 'rank', points: [], agreement }] }, [], plain);
+      return deliberationText({ ...none, results: [{ step: 1, node: 'rank', points: [], agreement }] }, [], plain);
     };
     expect(rank(0.75, null)).to.include("0.75 among 3 reviewers (Kendall's W). From 0, no common order, to 1");
     expect(rank(null, 'few_reviewers')).to.include('not defined: it needs at least 3 reviewers.');
@@ -73,7 +73,7 @@ describe('council show', () => {
     const jury = (alpha: number | null, reason: 'one_round' | 'no_variation' | 'one_rater' | null): string => {
       const agreement = { alpha, spread: 2.5, members: 2, reason };
       const scores = [{ member: 'ash', model: MODEL, score: 7, feedback: 'Good' }];
-      const record = { node: 'jury', scores, aggregate: 'median' as const, score: 7, agreement };
+      const record = { step: 1, node: 'jury', scores, aggregate: 'median' as const, score: 7, agreement };
       return deliberationText({ ...none, juries: [record] }, [], plain);
     };
     expect(jury(-0.1, null)).to.include('differ by 2.5.').and.include('is -0.1: 1 means equal scores in each round');
@@ -100,10 +100,10 @@ describe('council show', () => {
     ];
     const agreement = { kendall_w: null, reviewers: 1, reason: 'few_reviewers' as const };
     const asked = { model: MODEL, order_shown: ['b', 'a'] };
-    const answer = (member: string, text: string) => ({
-      ...{ node: 'p', member, label: member, model: MODEL, text, status: 'answered' as const, error: null },
+    const answer = (step: number, member: string, text: string) => ({
+      ...{ step, node: 'p', member, label: member, model: MODEL, text, status: 'answered' as const, error: null },
     });
-    const failed = { member: 'b', panelStep: 3, step: 4, final: true, message: 'No such model' };
+    const failed = { member: 'b', panelStep: 4, step: 5, final: true, message: 'No such model' };
     const recorded = [
       { type: 'RunRequested', data: { graph: { nodes } } },
       {
@@ -117,7 +117,7 @@ describe('council show', () => {
         data: {
           ...closed,
           node: 'r',
-          panelStep: 3,
+          panelStep: 4,
           answered: ['a'],
           failed: ['b'],
           result: { points, kept: ['b'], agreement },
@@ -125,16 +125,16 @@ describe('council show', () => {
       },
       {
         type: 'PanelClosed',
-        data: { ...closed, node: 'p', panelStep: 5, answered: ['a', 'b'], failed: [], result: null },
+        data: { ...closed, node: 'p', panelStep: 6, answered: ['a', 'b'], failed: [], result: null },
       },
     ];
     const events = JSON.parse(JSON.stringify(recorded)) as readonly RunEvent[];
     const text = deliberationText(
       {
-        answers: [answer('a', 'One'), answer('b', 'Two'), answer('a', 'Three'), answer('b', 'Four')],
-        rankings: [{ node: 'r', reviewer: 'a', ...asked, ranking: ['b', 'a'], comment: 'A is best.' }],
-        results: [{ node: 'r', points, agreement }],
-        analyses: [{ node: 'j', ...asked, analysis }],
+        answers: [answer(1, 'a', 'One'), answer(1, 'b', 'Two'), answer(6, 'a', 'Three'), answer(6, 'b', 'Four')],
+        rankings: [{ step: 4, node: 'r', reviewer: 'a', ...asked, ranking: ['b', 'a'], comment: 'A is best.' }],
+        results: [{ step: 4, node: 'r', points, agreement }],
+        analyses: [{ step: 3, node: 'j', ...asked, analysis }],
         juries: [],
       },
       events,
@@ -151,15 +151,49 @@ describe('council show', () => {
     ]);
   });
 
+  it('keeps the executions before a fork apart, each with its own answers, rankings and result', () => {
+    const answer = (step: number, text: string) => ({
+      ...{
+        step,
+        node: 'panel',
+        member: 'ash',
+        label: 'ash',
+        model: MODEL,
+        text,
+        status: 'answered' as const,
+        error: null,
+      },
+    });
+    const of = { node: 'rank', model: MODEL, order_shown: ['ash'], ranking: ['ash'], comment: '' };
+    const agreement = { kendall_w: null, reviewers: 1, reason: 'few_reviewers' as const };
+    const points = [{ member: 'ash', points: 0, rank: 1 }];
+    const text = deliberationText(
+      {
+        answers: [answer(1, 'One'), answer(4, 'Two')],
+        rankings: [
+          { ...of, step: 2, reviewer: 'oak' },
+          { ...of, step: 5, reviewer: 'elm' },
+        ],
+        results: [2, 5].map((step) => ({ step, node: 'rank', points, agreement })),
+        ...{ analyses: [], juries: [] },
+      },
+      [],
+      plain,
+    );
+    const round = ['Answers of panel panel', 'Ranking by rank', 'Rankings of the reviewers, best first'];
+    expect(text.split('\n').filter((line) => /^\S/.test(line))).to.deep.equal([...round, ...round]);
+    expect(text).to.match(/^ {2}oak in rank, .*Answers of panel panel.*^ {2}elm in rank, /ms);
+  });
+
   it('shows members that failed or were too late, and no character that controls a terminal', () => {
-    const answer = { node: 'panel', label: 'ash', member: 'ash', model: MODEL, text: null, error: null };
+    const answer = { step: 1, node: 'panel', label: 'ash', member: 'ash', model: MODEL, text: null, error: null };
     const text = deliberationText(
       {
         ...{ rankings: [], results: [], analyses: [], juries: [] },
         answers: [
           { ...answer, status: 'discarded' },
           { ...answer, member: 'elm', status: 'failed', error: 'No \u001b[2J such thing' },
-          { ...answer, status: 'answered', text: 'Another\nround \u202e' },
+          { ...answer, step: 3, status: 'answered', text: 'Another\nround \u202e' },
         ],
       },
       [],

@@ -212,24 +212,26 @@ async function* each<T>(items: readonly T[]): AsyncGenerator<T> {
 
 /** What the console shows, in the form of the service's answer. */
 function deliberationIn({ executions, keptAnswers }: ExecutionTrace, plan: Plan): DeliberationRecord {
-  const kept = keptAnswers.flatMap(({ node, answers }) =>
-    answers.map((answer): MemberAnswer => ({ node, ...answer, status: 'answered', error: null })),
+  const kept = keptAnswers.flatMap(({ node, panelStep: step, answers }) =>
+    answers.map((answer): MemberAnswer => ({ step, node, ...answer, status: 'answered', error: null })),
   );
   const own = executions.flatMap((execution) =>
     execution.panel === null ? [] : [{ ...execution, ...execution.panel }],
   );
-  const results = own.flatMap(({ node, closed }) => {
+  const results = own.flatMap(({ step, node, closed }) => {
     const result = closed?.result ?? null;
-    return result !== null && 'points' in result ? [{ node, points: result.points, agreement: result.agreement }] : [];
+    return result !== null && 'points' in result
+      ? [{ step, node, points: result.points, agreement: result.agreement }]
+      : [];
   });
   return {
     answers: [...kept, ...own.filter(({ role }) => role === 'panel').flatMap(answersIn)],
     rankings: own.filter(({ role }) => role === 'rank').flatMap(rankingsIn),
     results,
-    analyses: executions.flatMap(({ node, model, orderShown, output }) => {
+    analyses: executions.flatMap(({ step, node, model, orderShown, output }) => {
       const value = output?.value;
       return value !== undefined && 'analysis' in value
-        ? [{ node, model, order_shown: [...orderShown], analysis: value.analysis }]
+        ? [{ step, node, model, order_shown: [...orderShown], analysis: value.analysis }]
         : [];
     }),
     juries: own.filter(({ role }) => role === 'critic').flatMap((jury) => juryIn(jury, plan)),
@@ -238,30 +240,29 @@ function deliberationIn({ executions, keptAnswers }: ExecutionTrace, plan: Plan)
 
 type Own = Execution & PanelExecution;
 
-function answersIn({ node, members }: Own): readonly MemberAnswer[] {
+function answersIn({ step, node, members }: Own): readonly MemberAnswer[] {
   return members.flatMap(({ member, label, model, state, error, output }): readonly MemberAnswer[] => {
     // The console tells members that the end of the run has cut off from those that the end of their panel has.
     const status = state === 'cancelled' ? 'discarded' : state;
     if (status !== 'answered' && status !== 'failed' && status !== 'discarded') return [];
     const value = output?.value;
     const text = value !== undefined && 'answer' in value ? value.answer : null;
-    return [{ node, member, label, model, text, status, error }];
+    return [{ step, node, member, label, model, text, status, error }];
   });
 }
 
-function rankingsIn({ node, members }: Own): DeliberationRecord['rankings'] {
+function rankingsIn({ step, node, members }: Own): DeliberationRecord['rankings'] {
   return members.flatMap((reviewer) => {
     const ranking = rankingOf(reviewer);
     const value = reviewer.output?.value;
     if (ranking === null || value === undefined || !('ranking' in value)) return [];
     const { member, model, orderShown } = reviewer;
-    return [
-      { node, reviewer: member, model, order_shown: [...orderShown], ranking: [...ranking], comment: value.comment },
-    ];
+    const of = { step, node, reviewer: member, model, order_shown: [...orderShown] };
+    return [{ ...of, ranking: [...ranking], comment: value.comment }];
   });
 }
 
-function juryIn({ node, members, closed }: Own, plan: Plan): DeliberationRecord['juries'] {
+function juryIn({ step, node, members, closed }: Own, plan: Plan): DeliberationRecord['juries'] {
   const scores = members.flatMap(({ member, model, output }) => {
     const value = output?.value;
     return value !== undefined && 'score' in value ? [{ member, model, ...value }] : [];
@@ -270,7 +271,7 @@ function juryIn({ node, members, closed }: Own, plan: Plan): DeliberationRecord[
   if (scores.length === 0 && closed === null) return [];
   const { score = null, agreement = null } = result !== null && 'score' in result ? result : {};
   const { aggregate = 'median' } = plan.node(node);
-  return [{ node, scores, aggregate, score, agreement }];
+  return [{ step, node, scores, aggregate, score, agreement }];
 }
 
 function traceOf(seq: number, record = RECORD): ExecutionTrace {
