@@ -241,7 +241,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   // Browsers load it: the client, and of the service only what folds and routes.
   console: {
     ours: ['client', 'graph/label', 'run/budget/end', 'run/cost-text', 'run/failure-texts', 'system/dollars'],
-    types: ['generated'],
+    types: ['generated', 'run/history'],
     node: 'none',
     npm: ['preact', '@preact/signals'],
   },
@@ -249,7 +249,7 @@ const RULES: Readonly<Record<string, Rule>> = {
     ...PURE,
     ours: [
       ...['console/record', 'eventsourcing/canonical-json', 'graph', 'council/deliberation', ...PURE_OF_RUN],
-      ...['run/panels', 'audit/inherited-answers'],
+      ...['run/history', 'run/panels'],
       ...['run/budget/budget-text', 'run/budget/end', 'system/dollars'],
     ],
     types: ['generated', 'client/run-events', 'run/state'],

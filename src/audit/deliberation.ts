@@ -16,8 +16,8 @@ import { membersBehind, openPanel, openPanels } from '../run/panels/panels.js';
 import type { RunState } from '../run/state.js';
 import { isFinished } from '../run/state.js';
 import { foldNext } from '../run/stream.js';
-import type { InheritedAnswer } from './inherited-answers.js';
-import { inheritedAnswers } from './inherited-answers.js';
+import type { InheritedAnswer } from '../run/history/fold.js';
+import { inheritedAnswers } from '../run/history/fold.js';
 import type { FoldEvents, Generation } from './parents.js';
 import { parentsOf } from './parents.js';
 

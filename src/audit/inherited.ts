@@ -6,7 +6,7 @@ import type { GenealogyDraft } from '../generated/schemas.js';
 import type { Branch } from '../run/frontier/branch.js';
 import { forkSource } from '../run/fork.js';
 import type { RunState } from '../run/state.js';
-import { inheritedAnswers } from './inherited-answers.js';
+import { inheritedAnswers } from '../run/history/fold.js';
 import type { EventRef, Provenance } from './provenance.js';
 import { answerFrom, distinct, sourceOf } from './provenance.js';
 

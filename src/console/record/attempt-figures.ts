@@ -2,7 +2,7 @@
 import { unpricedModels } from '../../run/cost-text.js';
 import { reportedTokens } from '../../run/effort.js';
 import { sumOfDollars } from '../../system/dollars.js';
-import type { Attempt } from './run-history.js';
+import type { Attempt } from '../../run/history/history.js';
 
 /** Each null if it is unknown for all attempts. */
 export interface StepUsage {

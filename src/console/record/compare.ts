@@ -1,6 +1,6 @@
 /** Compares two runs: pairs the n-th execution of a node in one run with the n-th in the other. */
 import { canonical } from '../../eventsourcing/canonical-json.js';
-import type { RunHistory } from './run-history.js';
+import type { RunHistory } from '../../run/history/history.js';
 import type { Execution } from './executions.js';
 import { traceAt } from './executions.js';
 import type { PanelExecution } from './member-executions.js';

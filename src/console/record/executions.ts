@@ -6,8 +6,8 @@ import type { StepUsage } from './attempt-figures.js';
 import { backOffOf, msBetween, usageOf, waitsAt } from './attempt-figures.js';
 import type { PanelExecution } from './member-executions.js';
 import { panelExecutionOf } from './member-executions.js';
-import type { RunHistory, EventRef, RecordedPause, RouteTaken, RunEnd, Step } from './run-history.js';
-import { allAttempts } from './run-history.js';
+import type { RunHistory, EventRef, RecordedPause, RouteTaken, RunEnd, Step } from '../../run/history/history.js';
+import { allAttempts } from '../../run/history/history.js';
 import type { RunRecord } from './run-record.js';
 
 /** `waiting`: for its back-off or the model's server; `cancelled`: the run ended first. */

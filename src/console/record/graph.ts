@@ -1,7 +1,7 @@
 /** The graph of a run up to an event, with the state of each node and the use of each edge. */
 import type { GraphEdge, GraphNode } from '../../generated/schemas.js';
 import type { Plan } from '../../graph/plan.js';
-import type { RunHistory, Step } from './run-history.js';
+import type { RunHistory, Step } from '../../run/history/history.js';
 import type { ExecutionTrace, Execution } from './executions.js';
 import { scoreOf } from './executions.js';
 import type { MemberState } from './member-executions.js';

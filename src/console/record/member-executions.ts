@@ -6,7 +6,7 @@ import { answersInOrder } from '../../run/panels/deliberation.js';
 import { membersBehind } from '../../run/panels/panels.js';
 import type { StepUsage } from './attempt-figures.js';
 import { msBetween, usageOf, waitsAt } from './attempt-figures.js';
-import type { Attempt, MemberStep, PanelEnd, PanelSteps, RunEnd } from './run-history.js';
+import type { Attempt, MemberStep, PanelEnd, PanelSteps, RunEnd } from '../../run/history/history.js';
 
 /** `discarded`: the panel closed before it answered; `cancelled`: the run ended first. */
 export type MemberState = 'waiting' | 'active' | 'answered' | 'failed' | 'discarded' | 'cancelled';

@@ -7,13 +7,13 @@ import { dollarsOf } from '../../system/dollars.js';
 import { usageOf } from '../../run/effort.js';
 import { upcast } from '../../run/events.js';
 import { evolve, firstState } from '../../run/evolve.js';
+import type { RunHistory } from '../../run/history/history.js';
+import { HistoryFold } from '../../run/history/fold.js';
+import { historyAt } from '../../run/history/history.js';
 import type { LiveBranch, PauseApprovals } from '../../run/pauses/pause-view.js';
 import { approvalsAt, liveBranches } from '../../run/pauses/pause-view.js';
 import type { RunPause, RunState, RunStatus } from '../../run/state.js';
 import { failureOf, finalDraftOf, isFinished, pauseOf } from '../../run/state.js';
-import type { RunHistory } from './run-history.js';
-import { historyAt } from './run-history.js';
-import { HistoryBuilder } from './history-builder.js';
 
 /** Number of events between two stored states. Going back folds at most as many, about 20 µs each. */
 const CHECKPOINT_EVERY = 8;
@@ -77,7 +77,7 @@ export class RunRecord {
   readonly #checkpoints: RunState[] = [];
   #head: RunState | null = null;
   #fault: RecordFault | null = null;
-  #history: HistoryBuilder | null = null;
+  #history: HistoryFold | null = null;
 
   /** In order: the index of an event is its `seq`. */
   get events(): readonly RunEvent[] {
@@ -121,7 +121,7 @@ export class RunRecord {
     const before = this.#head;
     const after = folded(before, event);
     if (before !== null) this.#history?.add(event, { before, after });
-    else if (event.type === 'RunRequested') this.#history = new HistoryBuilder(event, after);
+    else if (event.type === 'RunRequested') this.#history = new HistoryFold(event, after);
     this.#head = after;
     if (event.seq % CHECKPOINT_EVERY === 0) this.#checkpoints.push(after);
   }

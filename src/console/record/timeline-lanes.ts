@@ -1,7 +1,7 @@
 /** The lanes of a timeline: the periods of each node and of its members, and the pauses. */
 import { lengthText } from './durations.js';
-import type { Attempt, EventRef, RunHistory, Step } from './run-history.js';
-import { allAttempts } from './run-history.js';
+import type { Attempt, EventRef, RunHistory, Step } from '../../run/history/history.js';
+import { allAttempts } from '../../run/history/history.js';
 
 /** Why a run waits. `idle`: the record shows no reason. */
 export type Waiting = 'human' | 'back-off' | 'outage' | 'no-owner' | 'room' | 'idle';

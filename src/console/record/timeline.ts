@@ -2,8 +2,8 @@
  * The timeline of a run. Work is drawn to scale. Waits (for a decision, a back-off, a model's server, an owner, a place in
  * the queue) are breaks of one width with their duration as text, so that a long wait does not compress the work.
  */
-import type { EventRef } from './run-history.js';
-import { allAttempts } from './run-history.js';
+import type { EventRef } from '../../run/history/history.js';
+import { allAttempts } from '../../run/history/history.js';
 import { lengthText } from './durations.js';
 import { clockAt } from './executions.js';
 import type { RunRecord } from './run-record.js';

@@ -4,7 +4,7 @@ import { documentName } from '../../record/sources.js';
 import { lengthText } from '../../record/durations.js';
 import { argumentsText } from '../../record/event-text.js';
 import { inPageWords } from '../../record/page-words.js';
-import type { Attempt } from '../../record/run-history.js';
+import type { Attempt } from '../../../run/history/history.js';
 import { pageUrl } from '../../shell/router.js';
 import { Button } from '../../ui/controls.js';
 import type { RunStore } from './store.js';

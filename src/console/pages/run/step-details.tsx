@@ -6,7 +6,7 @@ import { executionText, membersText } from '../../record/event-text.js';
 import { stepUsageText } from '../../record/usage-text.js';
 import type { ExecutionTrace, Execution } from '../../record/executions.js';
 import { labelsByLetter } from '../../record/member-executions.js';
-import type { RouteTaken } from '../../record/run-history.js';
+import type { RouteTaken } from '../../../run/history/history.js';
 import { pageUrl } from '../../shell/router.js';
 import { roleName } from '../../record/page-words.js';
 import type { Fact } from '../../ui/controls.js';

@@ -1,16 +1,16 @@
-/** The history of a run: steps with their attempts, pauses with their decisions, owners; also up to an event. */
+/** The history of a run: its steps with their attempts, panels, pauses, owners and end. Browsers load this file, too. */
 import type {
   CallUsage,
   GateAction,
-  NodeOutput,
   NodeFailedData,
+  NodeOutput,
   PanelClosedData,
   RunFailedData,
   RunParent,
   ToolCalledData,
 } from '../../generated/schemas.js';
 import type { Plan } from '../../graph/plan.js';
-import type { PanelAnswers } from '../../run/panels/deliberation.js';
+import type { PanelAnswers } from '../panels/deliberation.js';
 
 /** The event that records something. */
 export interface EventRef {
@@ -142,7 +142,7 @@ export interface Ownership {
   readonly left: (EventRef & { readonly how: 'paused' | 'shutdown' | 'lost' | 'ended' }) | null;
 }
 
-/** The answers of a panel that a fork keeps. */
+/** The answers of a parent's panel that the branches of a fork hold at its start. */
 export interface KeptAnswers extends Pick<PanelAnswers, 'node' | 'answers'> {
   /** Number of the panel: the step of its first member. */
   readonly panelStep: number;
