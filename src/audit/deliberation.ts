@@ -1,23 +1,19 @@
-/** What the members of panels, ranks, judges and juries have answered: a fold of a run's events with the fold of the run. */
+/** What the members of panels, ranks, judges and juries have answered: a view of the history of a run. */
 import type {
   DeliberationRecord,
   JudgedAnalysis,
   JuryRecord,
   MemberAnswer,
-  PanelClosedData,
   RankingResult,
   ReviewerRanking,
 } from '../generated/schemas.js';
-import { membersOf } from '../run/panels/members.js';
 import type { RunEvent } from '../run/events.js';
 import { upcast } from '../run/events.js';
-import type { OpenPanel, SeatedStep } from '../run/panels/panels.js';
-import { membersBehind, openPanel, openPanels } from '../run/panels/panels.js';
+import { HistoryFold } from '../run/history/fold.js';
+import type { MemberStep, PanelSteps, RunHistory, Step, Work } from '../run/history/history.js';
+import { membersBehind } from '../run/panels/panels.js';
 import type { RunState } from '../run/state.js';
-import { isFinished } from '../run/state.js';
 import { foldNext } from '../run/stream.js';
-import type { InheritedAnswer } from '../run/history/fold.js';
-import { inheritedAnswers } from '../run/history/fold.js';
 import type { FoldEvents, Generation } from './parents.js';
 import { parentsOf } from './parents.js';
 
@@ -31,124 +27,113 @@ import { parentsOf } from './parents.js';
 export async function deliberationOf(runId: string, folded: FoldEvents): Promise<DeliberationRecord | null> {
   const own = await folded(runId, (events) => partOf(runId, events));
   if (own === null) return null;
+  // 1. The parents, the oldest first. A panel that was under way at the fork point closes in the fork.
   const parts = [...(await parentsOf(own, folded, partOf)).toReversed(), own];
-  // A panel that was under way at the fork point closes in the fork.
-  const panels = parts.flatMap((part) =>
-    part === own ? [...part.closed, ...part.open].toSorted(byStep) : part.closed,
+  const panels = parts.flatMap((part) => panelsIn(part).filter(({ closed }) => part === own || closed !== null));
+  // 2. The answers that only the first record holds.
+  const kept = (parts[0]?.history.keptAnswers ?? []).flatMap(({ node, panelStep: step, answers }) =>
+    answers.map((answer): MemberAnswer => ({ step, node, ...answer, status: 'answered', error: null })),
   );
   return {
-    answers: [...(parts[0]?.inherited ?? []), ...panels.flatMap(answersOf)],
+    answers: [...kept, ...panels.flatMap(answersOf)],
     rankings: panels.flatMap(rankingsOf),
     results: panels.flatMap(resultOf),
-    analyses: parts.flatMap(({ analyses }) => analyses),
+    analyses: parts.flatMap(analysesIn),
     juries: panels.flatMap(juryOf),
   };
 }
 
-/** What a run's own events hold of a deliberation. */
+/** A run with its history. */
 interface Part extends Generation {
-  /** Answers from before a fork. */
-  readonly inherited: readonly MemberAnswer[];
-  /** In the order of their steps. */
-  readonly closed: readonly RecordedPanel[];
-  readonly open: readonly RecordedPanel[];
-  readonly analyses: readonly JudgedAnalysis[];
+  readonly history: RunHistory;
 }
 
 async function partOf(runId: string, events: AsyncIterable<RunEvent>): Promise<Part | null> {
   let run: RunState | null = null;
-  let inherited: readonly MemberAnswer[] = [];
-  const closed: RecordedPanel[] = [];
-  const analyses: JudgedAnalysis[] = [];
+  let fold: HistoryFold | null = null;
   for await (const recorded of events) {
     const event = upcast(recorded);
     const before = run;
     run = foldNext(runId, before, event);
-    if (before === null) inherited = inheritedAnswers(run).map(answeredBefore);
-    else if (event.type === 'PanelClosed') closed.push(...closedPanel(before, event.data));
-    else if (event.type === 'NodeCompleted') analyses.push(...analysisIn(event, before));
+    if (before !== null) fold?.add(event, { before, after: run });
+    else if (event.type === 'RunRequested') fold = new HistoryFold(event, run);
   }
-  if (run === null) return null;
-  const { plan } = run;
-  const isOver = isFinished(run);
-  const open = openPanels(run).map((panel): RecordedPanel => ({ plan, panel, end: null, isOver }));
-  const { parent } = run.request;
-  return { parent, inherited, closed: closed.toSorted(byStep), open, analyses, headHash: run.head.hash };
+  return run === null || fold === null
+    ? null
+    : { parent: run.request.parent, headHash: run.head.hash, history: fold.history };
 }
 
-function byStep(a: RecordedPanel, b: RecordedPanel): number {
-  return a.panel.panelStep - b.panel.panelStep;
+/** An execution of a panel, rank or jury. */
+interface Panel extends Pick<Step, 'step' | 'node'>, Pick<RunHistory, 'plan' | 'end'>, PanelSteps {}
+
+function panelsIn({ history: { plan, end, steps } }: Part): readonly Panel[] {
+  return steps.flatMap(({ step, node, panel }) => (panel === null ? [] : [{ step, node, plan, end, ...panel }]));
 }
 
-/** A panel, rank or jury, with the event that closed it, or null if it is under way or the run ended before. */
-interface RecordedPanel extends Pick<RunState, 'plan'> {
-  readonly panel: OpenPanel;
-  readonly end: PanelClosedData | null;
-  /** Whether it can get no further answers: it has closed, or the run has ended. */
-  readonly isOver: boolean;
-}
-
-function closedPanel(before: RunState, end: PanelClosedData): readonly RecordedPanel[] {
-  const panel = openPanel(before, end.panelStep);
-  return panel === null ? [] : [{ plan: before.plan, panel, end, isOver: true }];
-}
-
-function analysisIn(
-  { data: { step, node, output } }: Extract<RunEvent, { type: 'NodeCompleted' }>,
-  { progress }: RunState,
-): readonly JudgedAnalysis[] {
-  if (!('analysis' in output)) return [];
-  const { model = null, orderShown = [] } = progress.frontier.find((each) => each.step === step) ?? {};
-  return [{ step, node, model, order_shown: [...orderShown], analysis: output.analysis }];
-}
-
-function answersOf({ plan, panel, isOver }: RecordedPanel): readonly MemberAnswer[] {
-  const { node, panelStep } = panel;
+function answersOf({ step, node, plan, end, members, closed }: Panel): readonly MemberAnswer[] {
   if (plan.node(node).role !== 'panel') return [];
-  const labels = new Map(membersOf(plan, panel).map(({ id, label }) => [id, label]));
-  return panel.steps.flatMap(({ seat, model }): readonly MemberAnswer[] => {
-    const { member, output, error } = seat;
-    const of = { step: panelStep, node, member, label: labels.get(member) ?? member, model };
-    if (output !== null && 'answer' in output) {
-      return [{ ...of, text: output.answer, status: 'answered', error: null }];
+  return members.flatMap((each): readonly MemberAnswer[] => {
+    const { member, label, output } = each;
+    const of = { step, node, member, label, model: askedOf(each).model };
+    if (output !== null && 'answer' in output.value) {
+      return [{ ...of, text: output.value.answer, status: 'answered', error: null }];
     }
+    const error = errorOf(each);
     if (error !== null) return [{ ...of, text: null, status: 'failed', error }];
-    return isOver ? [{ ...of, text: null, status: 'discarded', error: null }] : [];
+    return closed !== null || end !== null ? [{ ...of, text: null, status: 'discarded', error: null }] : [];
   });
 }
 
-function rankingsOf({ panel }: RecordedPanel): readonly ReviewerRanking[] {
-  return panel.steps.flatMap(({ seat, model, orderShown }) => {
-    const { member: reviewer, output } = seat;
-    if (output === null || !('ranking' in output)) return [];
-    const ranking = [...membersBehind(output.ranking, orderShown)];
-    const of = { step: panel.panelStep, node: panel.node, reviewer };
-    return [{ ...of, model, order_shown: [...orderShown], ranking, comment: output.comment }];
+function rankingsOf({ step, node, members }: Panel): readonly ReviewerRanking[] {
+  return members.flatMap((each) => {
+    const { member: reviewer, output } = each;
+    if (output === null || !('ranking' in output.value)) return [];
+    const { model, orderShown } = askedOf(each);
+    const ranking = [...membersBehind(output.value.ranking, orderShown)];
+    return [{ step, node, reviewer, model, order_shown: [...orderShown], ranking, comment: output.value.comment }];
   });
 }
 
-function resultOf({ panel: { node, panelStep: step }, end }: RecordedPanel): readonly RankingResult[] {
-  const result = end?.result ?? null;
+function resultOf({ step, node, closed }: Panel): readonly RankingResult[] {
+  const result = closed?.result ?? null;
   if (result === null || !('points' in result)) return [];
   return [{ step, node, points: result.points, agreement: result.agreement }];
 }
 
-function juryOf({ plan, panel, end }: RecordedPanel): readonly JuryRecord[] {
-  const { node, panelStep: step, steps } = panel;
+/** The analyses of judges, in the order in which they were given. */
+function analysesIn({ history }: Part): readonly JudgedAnalysis[] {
+  const analyses = history.steps.flatMap((each) => {
+    const { step, node, output } = each;
+    if (output === null || !('analysis' in output.value)) return [];
+    const { model, orderShown } = askedOf(each);
+    return [{ seq: output.seq, step, node, model, order_shown: [...orderShown], analysis: output.value.analysis }];
+  });
+  return analyses.toSorted((a, b) => a.seq - b.seq).map(({ seq: _, ...analysis }) => analysis);
+}
+
+function juryOf({ step, node, plan, members, closed }: Panel): readonly JuryRecord[] {
   const { role, aggregate = 'median' } = plan.node(node);
-  const scores = steps.flatMap(scoreOf);
-  if (role !== 'critic' || (scores.length === 0 && end === null)) return [];
-  const result = end?.result ?? null;
+  const scores = members.flatMap((each) => {
+    const { member, output } = each;
+    if (output === null || !('score' in output.value)) return [];
+    const { score, feedback } = output.value;
+    return [{ member, model: askedOf(each).model, score, feedback }];
+  });
+  if (role !== 'critic' || (scores.length === 0 && closed === null)) return [];
+  const result = closed?.result ?? null;
   const { score = null, agreement = null } = result !== null && 'score' in result ? result : {};
   return [{ step, node, scores, aggregate, score, agreement }];
 }
 
-function scoreOf({ seat: { member, output }, model }: SeatedStep): JuryRecord['scores'] {
-  if (output === null || !('score' in output)) return [];
-  return [{ member, model, score: output.score, feedback: output.feedback }];
+/** The model that was asked last, and the order of the answers that it saw. */
+function askedOf({ attempts, inherited = null }: Work & Partial<Pick<MemberStep, 'inherited'>>) {
+  const { model, orderShown } = attempts.at(-1) ?? inherited ?? { model: null, orderShown: [] };
+  return { model, orderShown };
 }
 
-function answeredBefore({ node, panelStep: step, answer }: InheritedAnswer): MemberAnswer {
-  const { member, label, model, text } = answer;
-  return { step, node, member, label, model, text, status: 'answered', error: null };
+/** Why a member has failed, or null if it has not. */
+function errorOf({ attempts, inherited }: MemberStep): string | null {
+  const ended = attempts.at(-1)?.ended ?? null;
+  if (ended?.how === 'failed' && ended.failure.final === true) return ended.failure.message;
+  return inherited?.error ?? null;
 }

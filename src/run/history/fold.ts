@@ -321,7 +321,7 @@ function answersKept(run: RunState): readonly KeptAnswers[] {
 }
 
 /** The answer of a panel that closed before a fork. */
-export interface InheritedAnswer {
+interface InheritedAnswer {
   /** Node of the panel. */
   readonly node: string;
   readonly panelStep: number;
