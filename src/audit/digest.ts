@@ -11,8 +11,10 @@ export interface Digest {
   readonly first_line: string;
 }
 
-export function digest(text: string, sha256: (text: string) => string): Digest {
-  return { hash: sha256(text), characters: codePoints(text), first_line: firstLine(text) };
+/** The digest of a text, or of a list of texts as one. */
+export function digest(texts: readonly string[], sha256: (text: string) => string): Digest {
+  const all = texts.join('\n');
+  return { hash: sha256(all), characters: codePoints(all), first_line: firstLine(texts[0] ?? '') };
 }
 
 /** The beginning of a text's first line that is not empty. */

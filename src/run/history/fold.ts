@@ -26,7 +26,7 @@ import type {
 type Of<T extends RunEvent['type']> = Extract<RunEvent, { type: T }>;
 
 /** The states before and after an event. */
-interface States {
+export interface States {
   readonly before: RunState;
   readonly after: RunState;
 }
@@ -40,10 +40,15 @@ export class HistoryFold {
   readonly #works = new Map<number, Work>();
   /** The pause that a node passed, by node, until it starts. */
   readonly #letThrough = new Map<string, number>();
+  readonly #keepsOutputs: boolean;
   #lastAt: string;
 
-  /** @param after the state after the run's first event */
-  constructor(first: Of<'RunRequested'>, after: RunState) {
+  /**
+   * @param after the state after the run's first event
+   * @param options `outputs`: whether to keep what nodes give; default true
+   */
+  constructor(first: Of<'RunRequested'>, after: RunState, { outputs = true }: { readonly outputs?: boolean } = {}) {
+    this.#keepsOutputs = outputs;
     const requested = refOf(first);
     this.#known = {
       ...{ plan: after.plan, requested, started: null, parent: first.data.parent },
@@ -93,7 +98,7 @@ export class HistoryFold {
       case 'NodeCompleted': {
         const { step, output, durationMs, route } = event.data;
         this.#endAttempt(event, { ...ref, how: 'completed', durationMs });
-        this.#change(step, ({ attempts }) => ({ attempts, output: { ...ref, value: output } }));
+        if (this.#keepsOutputs) this.#change(step, ({ attempts }) => ({ attempts, output: { ...ref, value: output } }));
         return route === undefined ? undefined : this.#addRoute(step, { ...ref, ...route, by: 'node' });
       }
       case 'NodeFailed':
