@@ -1,10 +1,8 @@
 /** Compares two runs: pairs the n-th execution of a node in one run with the n-th in the other. */
 import { canonical } from '../../eventsourcing/canonical-json.js';
 import type { RunHistory } from '../../run/history/history.js';
-import type { Execution } from './executions.js';
-import { traceAt } from './executions.js';
-import type { PanelExecution } from './member-executions.js';
-import { rankingOf } from './member-executions.js';
+import type { Execution, PanelExecution } from './executions.js';
+import { traceAt, rankingOf } from './executions.js';
 import type { RunRecord } from './run-record.js';
 
 /** The result for a pair of executions; `left` or `right`: only that run has it. */

@@ -2,16 +2,16 @@
 import type { RunEvent } from '../../client/run-events.js';
 import type { GateAction, StateOverride } from '../../generated/schemas.js';
 import { spendingText } from '../../run/budget/budget-text.js';
+import type { BudgetEnd } from '../../run/budget/end.js';
+import { BUDGET_ENDS, budgetEndOf, REJECTED } from '../../run/budget/end.js';
 import { limitsText } from '../../run/cost-text.js';
-import { attemptFailureText, nextActionText } from '../../run/failure-texts.js';
+import { attemptFailureText, nextActionText, runFailureText } from '../../run/failure-texts.js';
 import { countOf, excerpt, shortCount } from './counts.js';
 import { lengthText } from './durations.js';
-import type { ExecutionState } from './executions.js';
-import type { MemberState } from './member-executions.js';
+import type { ExecutionState, MemberState } from './executions.js';
 import type { Names } from './page-words.js';
-import { inPageWords } from './page-words.js';
+import { inPageWords, withLabels } from './page-words.js';
 import { withoutMarks } from './plain-draft.js';
-import { endText, failureText } from './run-end.js';
 import type { Waiting } from './timeline-lanes.js';
 
 /** Names nodes and members by their ids, in the words of the API. */
@@ -183,6 +183,42 @@ const DECIDED: Readonly<Record<GateAction, string>> = {
 function changes(override: StateOverride | null): string {
   const fields = Object.keys(override ?? {}).map((field) => field.replaceAll('_', ' '));
   return fields.length === 0 ? ' unchanged' : ` with ${list(fields)} changed`;
+}
+
+/** That a run completed, and with what. */
+function endText({ criticScore, iterationCount, finalDraft, endedBy }: Data<'RunCompleted'>): string {
+  const score = criticScore === null ? '' : ` with score ${criticScore}`;
+  const drafts = iterationCount === null ? '' : ` after ${countOf(iterationCount, 'draft')}`;
+  const what = `${drafts}${score}${finalDraft === null ? ', without a draft' : ''}`;
+  if (endedBy === 'budget') return `The council stopped at the budget${what}; later nodes did not run.`;
+  return `The council finished${what}.`;
+}
+
+/** Why a run ended without a result. */
+function failureText({ kind, error, node, actor = null }: Data<'RunFailed'>, names: Names): string {
+  const by = kind === 'cancelled' && actor !== null ? ` ${actor} cancelled it.` : '';
+  const at = node === null || kind === 'cancelled' || kind === 'rejected' ? '' : ` At ${names.node(node)}:`;
+  // The record names God Mode also at a pause for the budget.
+  const why = error === REJECTED ? '' : ` ${error}`;
+  return `${runFailureText(kind).what}${by}${at}${why}`;
+}
+
+/** How its budget has ended a run at an event, or null if it has not. */
+export function budgetEndAt(events: readonly RunEvent[], seq: number): BudgetEnd | null {
+  const last = events[seq];
+  if (last?.type !== 'RunCompleted' && last?.type !== 'RunFailed') return null;
+  return budgetEndOf(
+    last,
+    events.slice(0, seq).findLast(({ type }) => type === 'RunPaused'),
+  );
+}
+
+/** The error of a run at an event: the recorded one with labels, but it names the budget if a human rejected that pause. */
+export function errorAt(events: readonly RunEvent[], seq: number, names: Names): string | null {
+  const last = events[seq];
+  if (last?.type !== 'RunFailed') return null;
+  const end = budgetEndAt(events, seq);
+  return end === null ? withLabels(last.data.error, names) : BUDGET_ENDS[end];
 }
 
 /** The state of an execution. */

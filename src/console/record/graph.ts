@@ -2,9 +2,8 @@
 import type { GraphEdge, GraphNode } from '../../generated/schemas.js';
 import type { Plan } from '../../graph/plan.js';
 import type { RunHistory, Step } from '../../run/history/history.js';
-import type { ExecutionTrace, Execution } from './executions.js';
+import type { ExecutionTrace, Execution, MemberState } from './executions.js';
 import { scoreOf } from './executions.js';
-import type { MemberState } from './member-executions.js';
 import type { RunRecord } from './run-record.js';
 
 /** The state of a node; the first that applies. */

@@ -2,7 +2,7 @@
 import { labelInOneLine } from '../../graph/label.js';
 import type { Graph, GraphNode } from '../../generated/schemas.js';
 import type { ExecutionTrace } from './executions.js';
-import { labelsByLetter } from './member-executions.js';
+import { labelsByLetter } from './executions.js';
 import type { Names } from './page-words.js';
 
 /** The labels in a graph; an id without one stays. */

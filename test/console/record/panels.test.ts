@@ -1,12 +1,10 @@
 import { expect } from 'chai';
 import { deliberationOf } from '../../../src/audit/deliberation.js';
 import type { RunEvent } from '../../../src/client/run-events.js';
-import type { Execution, ExecutionTrace } from '../../../src/console/record/executions.js';
-import { traceAt } from '../../../src/console/record/executions.js';
+import type { Execution, ExecutionTrace, PanelExecution } from '../../../src/console/record/executions.js';
+import { traceAt, labelsByLetter, rankingOf } from '../../../src/console/record/executions.js';
 import { compareRuns } from '../../../src/console/record/compare.js';
 import { graphViewAt } from '../../../src/console/record/graph.js';
-import type { PanelExecution } from '../../../src/console/record/member-executions.js';
-import { labelsByLetter, rankingOf } from '../../../src/console/record/member-executions.js';
 import type { DeliberationRecord, MemberAnswer } from '../../../src/generated/schemas.js';
 import { timelineAt } from '../../../src/console/record/timeline.js';
 import type { Plan } from '../../../src/graph/plan.js';

@@ -4,8 +4,7 @@ import type { Analysis, NodeOutput, NodeRole } from '../../../generated/schemas.
 import { lengthText } from '../../record/durations.js';
 import type { ComparedPair, Similarity } from '../../record/compare.js';
 import type { Execution } from '../../record/executions.js';
-import { labelsByLetter } from '../../record/member-executions.js';
-import { lastSeqOf, scoreOf } from '../../record/executions.js';
+import { labelsByLetter, lastSeqOf, scoreOf } from '../../record/executions.js';
 import { countOf } from '../../record/counts.js';
 import { executionText, membersText } from '../../record/event-text.js';
 import { stepUsageText } from '../../record/usage-text.js';

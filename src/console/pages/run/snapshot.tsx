@@ -9,7 +9,7 @@ import { lengthText } from '../../record/durations.js';
 import { dateTimeText } from '../../ui/time.js';
 import { Windowed } from '../../ui/windowed.js';
 import { outcomeOf } from '../../record/outcome.js';
-import { errorAt } from '../../record/run-end.js';
+import { errorAt } from '../../record/event-text.js';
 import type { RunStore } from './store.js';
 
 interface Shown {

@@ -5,7 +5,7 @@ import { lengthText } from '../../record/durations.js';
 import { executionText, membersText } from '../../record/event-text.js';
 import { stepUsageText } from '../../record/usage-text.js';
 import type { ExecutionTrace, Execution } from '../../record/executions.js';
-import { labelsByLetter } from '../../record/member-executions.js';
+import { labelsByLetter } from '../../record/executions.js';
 import type { RouteTaken } from '../../../run/history/history.js';
 import { pageUrl } from '../../shell/router.js';
 import { roleName } from '../../record/page-words.js';

@@ -12,7 +12,7 @@ import { DraftActions } from './draft-actions.js';
 import { RunGraph } from './graph-views.js';
 import { Scrubber } from './scrubber.js';
 import { inPageWords } from '../../record/page-words.js';
-import { budgetEndAt, errorAt } from '../../record/run-end.js';
+import { budgetEndAt, errorAt } from '../../record/event-text.js';
 import { CitedInRun, useSources } from './sources.js';
 import type { RunStore } from './store.js';
 import { Aside } from './aside.js';

@@ -1,6 +1,6 @@
 /** The scores of a jury, and the one score that follows from them. */
 import type { Aggregate, JuryResult } from '../../../../generated/schemas.js';
-import type { MemberExecution } from '../../../record/member-executions.js';
+import type { MemberExecution } from '../../../record/executions.js';
 import { JuryAgreementLine } from './agreement.js';
 import { figureText } from '../../../record/counts.js';
 

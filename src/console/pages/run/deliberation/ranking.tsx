@@ -1,8 +1,7 @@
 /** The result of a rank as a table: each answer with its points and its place with each reviewer. */
 import type { RankResult } from '../../../../generated/schemas.js';
-import type { Execution } from '../../../record/executions.js';
-import type { MemberExecution } from '../../../record/member-executions.js';
-import { labelsByLetter, rankingOf } from '../../../record/member-executions.js';
+import type { Execution, MemberExecution } from '../../../record/executions.js';
+import { labelsByLetter, rankingOf } from '../../../record/executions.js';
 import { Prose } from '../../../ui/prose.js';
 import { RankAgreementLine } from './agreement.js';
 import { figureText } from '../../../record/counts.js';

@@ -1,9 +1,8 @@
 /** What members, reviewers and judges said in a run, up to the event shown. Loads with the first such step. */
 import { countOf } from '../../../record/counts.js';
 import { executionText, membersText } from '../../../record/event-text.js';
-import type { Execution, ExecutionTrace } from '../../../record/executions.js';
-import type { PanelExecution } from '../../../record/member-executions.js';
-import { labelsByLetter } from '../../../record/member-executions.js';
+import type { Execution, ExecutionTrace, PanelExecution } from '../../../record/executions.js';
+import { labelsByLetter } from '../../../record/executions.js';
 import { roleName } from '../../../record/page-words.js';
 import { Badge } from '../../../ui/controls.js';
 import { Prose } from '../../../ui/prose.js';
