@@ -56,7 +56,7 @@ async function partOf(runId: string, events: AsyncIterable<RunEvent>): Promise<P
     const before = run;
     run = foldNext(runId, before, event);
     if (before !== null) fold?.add(event, { before, after: run });
-    else if (event.type === 'RunRequested') fold = new HistoryFold(event, run);
+    else if (event.type === 'RunRequested') fold = new HistoryFold(event, run, (output) => !('draft' in output));
   }
   return run === null || fold === null
     ? null

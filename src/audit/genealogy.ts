@@ -60,7 +60,7 @@ export async function genealogyOf(
     run = after;
     if (event.type === 'RunRequested') {
       const origins = new DraftsFold(event, after, (texts) => digest(texts, deps.sha256));
-      folds = { parent: parentOf(event.data), steps: new HistoryFold(event, after, { outputs: false }), origins };
+      folds = { parent: parentOf(event.data), steps: new HistoryFold(event, after, () => false), origins };
     } else if (before !== null && folds !== null) {
       const { steps, origins } = folds;
       steps.add(event, { before, after });

@@ -1,5 +1,5 @@
 /** The fold of a run's events, with the states before and after each, into its history. Browsers load this file, too. */
-import type { CallUsage } from '../../generated/schemas.js';
+import type { CallUsage, NodeOutput } from '../../generated/schemas.js';
 import { callEndedBy } from '../effort.js';
 import type { RunEvent } from '../events.js';
 import type { Contribution, PanelAnswers } from '../panels/deliberation.js';
@@ -40,15 +40,15 @@ export class HistoryFold {
   readonly #works = new Map<number, Work>();
   /** The pause that a node passed, by node, until it starts. */
   readonly #letThrough = new Map<string, number>();
-  readonly #keepsOutputs: boolean;
+  readonly #keeps: (output: NodeOutput) => boolean;
   #lastAt: string;
 
   /**
    * @param after the state after the run's first event
-   * @param options `outputs`: whether to keep what nodes give; default true
+   * @param keeps whether to keep an output, which may be a long text; default: each
    */
-  constructor(first: Of<'RunRequested'>, after: RunState, { outputs = true }: { readonly outputs?: boolean } = {}) {
-    this.#keepsOutputs = outputs;
+  constructor(first: Of<'RunRequested'>, after: RunState, keeps: (output: NodeOutput) => boolean = () => true) {
+    this.#keeps = keeps;
     const requested = refOf(first);
     this.#known = {
       ...{ plan: after.plan, requested, started: null, parent: first.data.parent },
@@ -98,7 +98,8 @@ export class HistoryFold {
       case 'NodeCompleted': {
         const { step, output, durationMs, route } = event.data;
         this.#endAttempt(event, { ...ref, how: 'completed', durationMs });
-        if (this.#keepsOutputs) this.#change(step, ({ attempts }) => ({ attempts, output: { ...ref, value: output } }));
+        if (this.#keeps(output))
+          this.#change(step, ({ attempts }) => ({ attempts, output: { ...ref, value: output } }));
         return route === undefined ? undefined : this.#addRoute(step, { ...ref, ...route, by: 'node' });
       }
       case 'NodeFailed':
