@@ -2,7 +2,7 @@
 import type { System } from '../system/system.js';
 import type { EventLog, RecordedEvent } from '../eventlog/port.js';
 import { lastEvent } from '../eventlog/port.js';
-import { headAt } from '../eventsourcing/handle-command.js';
+import { headAt } from '../eventsourcing/aggregate.js';
 import { BROKEN_LINK, GENESIS_HASH, hashOf, isLinked } from '../eventsourcing/hash-chain.js';
 import type { Blueprint, BlueprintVersion } from '../generated/schemas.js';
 import { fieldOf, reasonOf } from '../system/untrusted.js';

@@ -12,8 +12,8 @@ import type { OrphanRecoveryOptions } from './orphan-recovery.js';
 import { OrphanRecovery } from './orphan-recovery.js';
 import type { ClusterSettings, FailureDetector } from './failure-detector.js';
 import { LogClosed, LogReplaced, RevisionConflict } from '../eventlog/errors.js';
-import type { StreamHead } from '../eventsourcing/handle-command.js';
-import { appendFacts } from '../eventsourcing/handle-command.js';
+import type { StreamHead } from '../eventsourcing/aggregate.js';
+import { appendFacts } from '../eventsourcing/aggregate.js';
 import { wait } from '../system/async/deadline.js';
 
 export interface ClusterOptions extends ClusterSettings {

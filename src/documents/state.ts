@@ -4,8 +4,8 @@
  */
 import type { Chunk } from './chunk.js';
 import type { DocumentEvent, DocumentFact } from './events.js';
-import type { StreamHead } from '../eventsourcing/handle-command.js';
-import { headOf } from '../eventsourcing/handle-command.js';
+import type { StreamHead } from '../eventsourcing/aggregate.js';
+import { headOf } from '../eventsourcing/aggregate.js';
 import { VECTORS_PER_EVENT } from '../embeddings/port.js';
 
 export interface DocumentState {

@@ -3,8 +3,8 @@
  * upload continues from the recorded events, at their exact revision, and repeats no recorded work.
  */
 import { ModelFailed, ServiceStopping } from '../errors.js';
-import type { AggregateChange, AppendDeps, Changed } from '../eventsourcing/handle-command.js';
-import { changeAggregate, headAt } from '../eventsourcing/handle-command.js';
+import type { AggregateChange, AppendDeps, Changed } from '../eventsourcing/aggregate.js';
+import { changeAggregate, headAt } from '../eventsourcing/aggregate.js';
 import type { Position, RecordedEvent } from '../eventlog/port.js';
 import { lastEvent } from '../eventlog/port.js';
 import type { System } from '../system/system.js';

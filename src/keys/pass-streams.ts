@@ -3,7 +3,7 @@
  * so that every instance can read it from the log. Sessions are passes.
  */
 import type { EventLog } from '../eventlog/port.js';
-import { appendFacts } from '../eventsourcing/handle-command.js';
+import { appendFacts } from '../eventsourcing/aggregate.js';
 import type { ExportedEvent, Fact, SealedEvent } from '../eventsourcing/hash-chain.js';
 import type { System } from '../system/system.js';
 import { semaphore } from '../system/async/semaphore.js';

@@ -1,6 +1,6 @@
 /** The keys of a log, folded from their stream. */
-import type { StreamHead } from '../eventsourcing/handle-command.js';
-import { headOf } from '../eventsourcing/handle-command.js';
+import type { StreamHead } from '../eventsourcing/aggregate.js';
+import { headOf } from '../eventsourcing/aggregate.js';
 import type { Scope } from './caller.js';
 import { isScope } from './caller.js';
 import type { KeyEvent } from './events.js';

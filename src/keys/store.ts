@@ -3,8 +3,8 @@
  * that it was decided on, so that no two instances give the same name.
  */
 import type { EventLog, RecordedEvent } from '../eventlog/port.js';
-import type { AggregateChange } from '../eventsourcing/handle-command.js';
-import { changeAggregate } from '../eventsourcing/handle-command.js';
+import type { AggregateChange } from '../eventsourcing/aggregate.js';
+import { changeAggregate } from '../eventsourcing/aggregate.js';
 import { GENESIS_HASH, checkLink } from '../eventsourcing/hash-chain.js';
 import type { System } from '../system/system.js';
 import { present } from '../system/element.js';

@@ -3,8 +3,8 @@
  * tickets of a key are the last event of one stream, which the log keeps alone: so tickets leave the log when they are
  * redeemed or expire.
  */
-import { changeAggregate, headAt } from '../eventsourcing/handle-command.js';
-import type { AggregateChange, StreamHead } from '../eventsourcing/handle-command.js';
+import { changeAggregate, headAt } from '../eventsourcing/aggregate.js';
+import type { AggregateChange, StreamHead } from '../eventsourcing/aggregate.js';
 import { GENESIS_HASH, checkLink } from '../eventsourcing/hash-chain.js';
 import { lastEvent } from '../eventlog/port.js';
 import type { TicketsChangedData } from '../generated/schemas.js';

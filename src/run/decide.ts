@@ -3,7 +3,7 @@
  * next is decided, so the service records nothing that the chart does not allow.
  */
 import type { ModelFailureKind } from '../errors.js';
-import { laterOf } from '../eventsourcing/handle-command.js';
+import { laterOf } from '../eventsourcing/aggregate.js';
 import type { NodeCompletedData, NodeFailedData, ToolCalledData } from '../generated/schemas.js';
 import type { NextCall, Work } from './budget/work.js';
 import { missingBudget, notYetBegun, reserveCall, startWork } from './budget/work.js';

@@ -1,6 +1,6 @@
 /** The fold: a run's state after an event. Total and pure. The chart checks which event may follow. */
 import { withSources } from '../council/citations.js';
-import { headOf } from '../eventsourcing/handle-command.js';
+import { headOf } from '../eventsourcing/aggregate.js';
 import type { Plan } from '../graph/plan.js';
 import { planOf } from '../graph/plan.js';
 import type { GateChoice, GateDecidedData, StateOverride } from '../generated/schemas.js';

@@ -5,7 +5,7 @@ import type { System } from '../system/system.js';
 import type { PromptInput, ToolName } from '../models/port.js';
 import type { ModelPrice, PriceTable } from '../models/prices.js';
 import type { Toolbox } from '../council/tools/tool.js';
-import { laterOf } from '../eventsourcing/handle-command.js';
+import { laterOf } from '../eventsourcing/aggregate.js';
 import type { RunFact } from './events.js';
 import type { Chart, RunSnapshot } from './chart/machine.js';
 import type { FrontierNode, RunState } from './state.js';

@@ -8,7 +8,7 @@ import type {
   RunFailedData,
   RunRequestedData,
 } from '../generated/schemas.js';
-import type { StreamHead } from '../eventsourcing/handle-command.js';
+import type { StreamHead } from '../eventsourcing/aggregate.js';
 import type { Plan } from '../graph/plan.js';
 import type { Branch } from './frontier/branch.js';
 import type { RunSpending } from './budget/spending.js';

@@ -7,7 +7,7 @@ import type { ExportedEvent } from '../eventsourcing/hash-chain.js';
 import { GENESIS_HASH, SCHEMA_VERSION, exportedOf } from '../eventsourcing/hash-chain.js';
 import type { VerifiedRange } from '../eventsourcing/hash-chain.js';
 import { BROKEN_LINK, assertLink, isLinked, readVerified } from '../eventsourcing/hash-chain.js';
-import type { FactsAfter, StreamHead } from '../eventsourcing/handle-command.js';
+import type { FactsAfter, StreamHead } from '../eventsourcing/aggregate.js';
 import type { EventLog, RecordedEvent, StreamRange } from '../eventlog/port.js';
 import type { RunEvent, RunFact, Upcast } from './events.js';
 import { runIdOf, runStream, upcast } from './events.js';

@@ -3,7 +3,7 @@
  * yet. Results are recorded together with the deliveries before them, in order.
  */
 import type { Position } from '../eventlog/port.js';
-import type { AppendDeps } from '../eventsourcing/handle-command.js';
+import type { AppendDeps } from '../eventsourcing/aggregate.js';
 import { Sequencer } from '../system/async/sequencer.js';
 import type { Deliveries, Delivery, RunEventRef } from './deliveries.js';
 import { deliveryIn, newDelivery } from './deliveries.js';

@@ -1,7 +1,7 @@
 /** Makes this instance the one that delivers a webhook. */
 import type { Position } from '../eventlog/port.js';
-import type { AppendDeps } from '../eventsourcing/handle-command.js';
-import { appendFacts } from '../eventsourcing/handle-command.js';
+import type { AppendDeps } from '../eventsourcing/aggregate.js';
+import { appendFacts } from '../eventsourcing/aggregate.js';
 import { RunCorrupt } from '../run/errors.js';
 import { runStream } from '../run/events.js';
 import type { Deliveries, RunEventRef } from './deliveries.js';

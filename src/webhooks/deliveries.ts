@@ -1,7 +1,7 @@
 /** The deliveries of a webhook, folded from their stream. */
 import type { EventLog } from '../eventlog/port.js';
-import type { StreamHead } from '../eventsourcing/handle-command.js';
-import { headOf } from '../eventsourcing/handle-command.js';
+import type { StreamHead } from '../eventsourcing/aggregate.js';
+import { headOf } from '../eventsourcing/aggregate.js';
 import type { SealedEvent } from '../eventsourcing/hash-chain.js';
 import type { RecordedDelivery } from '../generated/schemas.js';
 import type { DeliveryFact } from './events.js';

@@ -1,6 +1,6 @@
 /** The stream of a webhook's deliveries, on the instance that owns them. */
-import type { AggregateChange, AppendDeps } from '../eventsourcing/handle-command.js';
-import { changeAggregate } from '../eventsourcing/handle-command.js';
+import type { AggregateChange, AppendDeps } from '../eventsourcing/aggregate.js';
+import { changeAggregate } from '../eventsourcing/aggregate.js';
 import type { Deliveries } from './deliveries.js';
 import { afterFact, claimedBy, evolveDeliveries, readDeliveriesOn } from './deliveries.js';
 import type { DeliveryFact } from './events.js';

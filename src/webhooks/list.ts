@@ -4,8 +4,8 @@
  */
 import type { EventLog, RecordedEvent } from '../eventlog/port.js';
 import { BROKEN_LINK, GENESIS_HASH, isLinked } from '../eventsourcing/hash-chain.js';
-import type { StreamHead } from '../eventsourcing/handle-command.js';
-import { headAt } from '../eventsourcing/handle-command.js';
+import type { StreamHead } from '../eventsourcing/aggregate.js';
+import { headAt } from '../eventsourcing/aggregate.js';
 import type { System } from '../system/system.js';
 import { WebhookCorrupt } from './errors.js';
 import { WEBHOOK_LIST_STREAM, corruption, webhookListEventOf } from './events.js';

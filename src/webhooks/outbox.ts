@@ -4,7 +4,7 @@
  * instance has taken the webhook, the record fails, and this outbox ends.
  */
 import type { Position } from '../eventlog/port.js';
-import type { AppendDeps } from '../eventsourcing/handle-command.js';
+import type { AppendDeps } from '../eventsourcing/aggregate.js';
 import { settledWithin, untilDeadline } from '../system/async/deadline.js';
 import { TaskTracker } from '../system/async/task-tracker.js';
 import type { System } from '../system/system.js';

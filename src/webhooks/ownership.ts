@@ -3,7 +3,7 @@
  * deliveries.
  */
 import type { RecordedEvent } from '../eventlog/port.js';
-import type { AppendDeps } from '../eventsourcing/handle-command.js';
+import type { AppendDeps } from '../eventsourcing/aggregate.js';
 import { wait } from '../system/async/deadline.js';
 import { semaphore } from '../system/async/semaphore.js';
 import type { System } from '../system/system.js';

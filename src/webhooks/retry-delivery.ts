@@ -1,6 +1,6 @@
 /** Asks for another attempt at a delivery. Any instance may ask; the one that owns the webhook attempts it. */
-import type { AggregateChange, AppendDeps } from '../eventsourcing/handle-command.js';
-import { changeAggregate } from '../eventsourcing/handle-command.js';
+import type { AggregateChange, AppendDeps } from '../eventsourcing/aggregate.js';
+import { changeAggregate } from '../eventsourcing/aggregate.js';
 import type { Deliveries, Delivery } from './deliveries.js';
 import { afterFact, deliveryIn, readDeliveries } from './deliveries.js';
 import { DeliveryUnknown, WebhookIsDisabled, WebhooksContended } from './errors.js';

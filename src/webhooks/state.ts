@@ -1,7 +1,7 @@
 /** A webhook, folded from its stream. */
 import type { EventLog, Position, RecordedEvent } from '../eventlog/port.js';
-import type { StreamHead } from '../eventsourcing/handle-command.js';
-import { headOf } from '../eventsourcing/handle-command.js';
+import type { StreamHead } from '../eventsourcing/aggregate.js';
+import { headOf } from '../eventsourcing/aggregate.js';
 import type { SealedEvent } from '../eventsourcing/hash-chain.js';
 import { readVerified } from '../eventsourcing/hash-chain.js';
 import type { System } from '../system/system.js';

@@ -3,7 +3,7 @@
  * Every change is appended at the exact revision that it was decided on.
  */
 import type { EventLog, Position, RecordedEvent } from '../eventlog/port.js';
-import { appendFacts, changeAggregate } from '../eventsourcing/handle-command.js';
+import { appendFacts, changeAggregate } from '../eventsourcing/aggregate.js';
 import type { SealedEvent } from '../eventsourcing/hash-chain.js';
 import { retryWhileUnavailable } from '../eventsourcing/append-with-retry.js';
 import { KeyedSequencer } from '../system/async/sequencer.js';

@@ -6,7 +6,7 @@ import { openLog } from '../../src/eventlog/open.js';
 import type { LanguageModel } from '../../src/models/port.js';
 import type { RunFact } from '../../src/run/events.js';
 import { runStream } from '../../src/run/events.js';
-import { sealAppend } from '../../src/eventsourcing/handle-command.js';
+import { sealAppend } from '../../src/eventsourcing/aggregate.js';
 import { factsAfter } from '../../src/run/stream.js';
 import { openTestEngine, runRequest } from '../support/open-engine.js';
 import { recordOf } from '../support/record-of.js';

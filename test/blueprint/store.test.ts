@@ -8,7 +8,7 @@ import { MAX_BLUEPRINT_BYTES } from '../../src/blueprint/record.js';
 import { AppendOutcomeUnknown, LogUnavailable, RevisionConflict } from '../../src/eventlog/errors.js';
 import { ServiceStopping } from '../../src/errors.js';
 import { checkLink, exportedOf, GENESIS_HASH } from '../../src/eventsourcing/hash-chain.js';
-import { appendFacts, headAt } from '../../src/eventsourcing/handle-command.js';
+import { appendFacts, headAt } from '../../src/eventsourcing/aggregate.js';
 import { openEmbeddedLog } from '../../src/eventlog/embedded/log.js';
 import type { EventLog, RecordedEvent } from '../../src/eventlog/port.js';
 import { lastEvent } from '../../src/eventlog/port.js';

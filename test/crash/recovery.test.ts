@@ -11,7 +11,7 @@ import type { EventLog } from '../../src/eventlog/port.js';
 import type { RunFact } from '../../src/run/events.js';
 import { runStream } from '../../src/run/events.js';
 import { failureOf, finalDraftOf, isFinished } from '../../src/run/state.js';
-import { sealAppend } from '../../src/eventsourcing/handle-command.js';
+import { sealAppend } from '../../src/eventsourcing/aggregate.js';
 import { factsAfter, foldRun } from '../../src/run/stream.js';
 import { changedLog } from '../support/changed-log.js';
 import { countedCalls, countedModel } from '../support/counted-model.js';

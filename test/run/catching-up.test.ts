@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { nodeSystem } from '../../src/system/system.js';
 import { TransitionRefused } from '../../src/run/chart/machine.js';
 import { runStream } from '../../src/run/events.js';
-import { sealAppend } from '../../src/eventsourcing/handle-command.js';
+import { sealAppend } from '../../src/eventsourcing/aggregate.js';
 import { factsAfter, foldRun } from '../../src/run/stream.js';
 import { openTestEngine, runRequest } from '../support/open-engine.js';
 import { scriptedModel } from '../support/scripted-model.js';

@@ -5,7 +5,7 @@ import { LogUnavailable } from '../../src/eventlog/errors.js';
 import { ServiceStopping } from '../../src/errors.js';
 import type { DocumentFact } from '../../src/documents/events.js';
 import { documentIdOf, documentStream } from '../../src/documents/events.js';
-import { appendFacts, headAt } from '../../src/eventsourcing/handle-command.js';
+import { appendFacts, headAt } from '../../src/eventsourcing/aggregate.js';
 import { DIMENSIONS } from '../../src/embeddings/port.js';
 import { OFFLINE_EMBEDDING_MODEL, offlineEmbeddings } from '../../src/embeddings/offline.js';
 import { documentSearch } from '../../src/search/document-search.js';

@@ -33,7 +33,7 @@ import type { DecisionContext } from '../../src/run/pending-events.js';
 import type { FrontierNode, RunState } from '../../src/run/state.js';
 import { openPauseOf, pauseOf } from '../../src/run/state.js';
 import { firstFacts } from '../../src/run/request.js';
-import { sealAppend } from '../../src/eventsourcing/handle-command.js';
+import { sealAppend } from '../../src/eventsourcing/aggregate.js';
 import { factsAfter } from '../../src/run/stream.js';
 import { deepFreeze } from './deep-freeze.js';
 import { manualSystem } from './manual-system.js';

@@ -6,7 +6,7 @@ import { decide } from '../../src/run/decide.js';
 import type { Caller } from '../../src/keys/caller.js';
 import { ANYONE } from '../../src/keys/caller.js';
 import type { RunEvent, RunFact } from '../../src/run/events.js';
-import { sealAppend } from '../../src/eventsourcing/handle-command.js';
+import { sealAppend } from '../../src/eventsourcing/aggregate.js';
 import { factsAfter, foldNext } from '../../src/run/stream.js';
 import type { ForkChanges } from '../../src/run/fork.js';
 import { buildForkRequest } from '../../src/run/fork.js';

@@ -2,7 +2,7 @@ import { nodeSystem } from '../../src/system/system.js';
 import { openDataDirectory } from '../../src/app/data-directory.js';
 import { openEmbeddedLog } from '../../src/eventlog/embedded/log.js';
 import { runStream } from '../../src/run/events.js';
-import { sealAppend } from '../../src/eventsourcing/handle-command.js';
+import { sealAppend } from '../../src/eventsourcing/aggregate.js';
 import { factsAfter } from '../../src/run/stream.js';
 import { given, graphOf, playOut, RUN_ID, wrote } from './given.js';
 

@@ -16,7 +16,7 @@ import type { CallRecord } from '../../council/tools/call.js';
 import { LogClosed, RevisionConflict } from '../../eventlog/errors.js';
 import type { RetryPolicy } from '../../eventsourcing/append-with-retry.js';
 import { retryWhileUnavailable } from '../../eventsourcing/append-with-retry.js';
-import { headOf, laterOf, sealAppend } from '../../eventsourcing/handle-command.js';
+import { headOf, laterOf, sealAppend } from '../../eventsourcing/aggregate.js';
 import type { EventLog } from '../../eventlog/port.js';
 import type { BoundedModel } from '../../models/bounded.js';
 import type { PriceTable } from '../../models/prices.js';

@@ -5,7 +5,7 @@
 import type { EventLog, RecordedEvent } from '../../eventlog/port.js';
 import type { Acknowledged, RetryPolicy } from '../../eventsourcing/append-with-retry.js';
 import { appendWithRetry } from '../../eventsourcing/append-with-retry.js';
-import type { SealedAppend } from '../../eventsourcing/handle-command.js';
+import type { SealedAppend } from '../../eventsourcing/aggregate.js';
 import { BoundedMap } from '../../system/bounded-map.js';
 import type { RunEvent, RunFact } from '../events.js';
 import type { RunState } from '../state.js';

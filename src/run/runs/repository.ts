@@ -5,7 +5,7 @@
 import { ServiceStopping } from '../../errors.js';
 import { RevisionConflict } from '../../eventlog/errors.js';
 import { retryWhileUnavailable } from '../../eventsourcing/append-with-retry.js';
-import { sealAppend } from '../../eventsourcing/handle-command.js';
+import { sealAppend } from '../../eventsourcing/aggregate.js';
 import { semaphore } from '../../system/async/semaphore.js';
 import type { TaskTracker } from '../../system/async/task-tracker.js';
 import type { Logger } from '../../system/logger.js';

@@ -5,7 +5,7 @@
  */
 import { LogUnavailable } from '../../eventlog/errors.js';
 import { checkAppend } from '../../eventlog/port.js';
-import { sealAppend } from '../../eventsourcing/handle-command.js';
+import { sealAppend } from '../../eventsourcing/aggregate.js';
 import type { RunFailedData, RunRequestedData } from '../../generated/schemas.js';
 import { settledWithin } from '../../system/async/deadline.js';
 import { semaphore } from '../../system/async/semaphore.js';

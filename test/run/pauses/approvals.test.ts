@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { verifyRecord } from '../../../src/audit/verify.js';
-import { sealAppend } from '../../../src/eventsourcing/handle-command.js';
+import { sealAppend } from '../../../src/eventsourcing/aggregate.js';
 import { chartCache } from '../../../src/run/chart/machine.js';
 import { factsAfter } from '../../../src/run/stream.js';
 import { nodeSystem } from '../../../src/system/system.js';
