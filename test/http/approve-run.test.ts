@@ -12,7 +12,6 @@ import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
 import type { ScriptedModel } from '../support/scripted-model.js';
 import { councilScript, currentModel, scriptedModel } from '../support/scripted-model.js';
-import { tempDir } from '../support/temp-dir.js';
 
 const council = graphOf(`
   write -> judge?
@@ -97,12 +96,6 @@ describe('POST /api/councils/run/{run_id}/approve', () => {
     ]);
   });
 
-  it('fails the run on reject', async () => {
-    expect(rest.read(await send({ action: 'reject' }), 200, 'run-result.json')).to.deep.equal(rejected(runId));
-    expect(await rest.poll(runId)).to.include({ status: 'failed', error: 'Rejected by the user in God Mode' });
-    expect(model.requests).to.have.length(0);
-  });
-
   it('resumes in the modified state on modify', async () => {
     const override = { input_topic: 'Rivers', current_draft: 'Mine', feedback_history: ['Shorter'] };
     const reply = await send({ action: 'modify', modified_state: override });
@@ -143,15 +136,6 @@ describe('POST /api/councils/run/{run_id}/approve', () => {
       expect(model.requests[0]?.promptInput).to.include({ topic: 'The sea', draft: null });
     });
   }
-
-  it('records but does not apply a modified_state sent with approve, whatever it holds', async () => {
-    const sent = { input_topic: 7, colour: 'blue', constructor: { prototype: {} } };
-    rest.read(await send({ action: 'approve', modified_state: sent }), 200, 'run-result.json');
-    await pausesBefore('judge');
-    const [decided] = factsOf(await recordOf(service.context.log, runId), 'GateDecided');
-    expect(decided).to.deep.include({ action: 'approve', modifiedState: sent });
-    expect(model.requests[0]?.promptInput.topic).to.equal('The sea');
-  });
 
   for (const [what, body, loc] of [
     ['no action', {}, ['action']],
@@ -264,18 +248,6 @@ describe('POST /api/councils/run/{run_id}/approve', () => {
     expect(rest.problem(await send({ action: 'approve' }), 400).detail).to.include('running');
   });
 
-  it('is won by exactly one of a hundred decisions at once', async () => {
-    const { seq } = await stateOf(rest, runId);
-    const actions = Array.from({ length: 100 }, (_, index) => (index % 3 === 0 ? 'modify' : 'approve'));
-    const replies = await Promise.all(actions.map((action) => send({ action, expected_seq: seq })));
-    const statuses = replies.map(({ status }) => status);
-    expect(statuses.filter((status) => status === 200)).to.have.length(1);
-    expect(statuses.every((status) => [200, 400, 409].includes(status))).to.equal(true);
-    await pausesBefore('judge');
-    expect(model.requests).to.have.length(1);
-    expect(factsOf(await recordOf(service.context.log, runId), 'GateDecided')).to.have.length(1);
-  });
-
   describe('with an Idempotency-Key', () => {
     const keyed = (body: unknown, key = 'k'): Promise<Reply> => send(body, { 'Idempotency-Key': key });
 
@@ -334,36 +306,5 @@ describe('POST /api/councils/run/{run_id}/approve', () => {
       const reply = await rest.post(approvePath(other), { action: 'reject' }, { 'Idempotency-Key': 'k' });
       expect(rest.read(reply, 200, 'run-result.json').status).to.equal('failed');
     });
-  });
-});
-
-describe('A paused run after a restart', () => {
-  it('stays paused, keeps its answers, and continues when it is approved', async () => {
-    const dir = tempDir();
-    const first = await startService({ model: scriptedModel(councilScript([9])), dataDir: dir.path });
-    const runId = await startGodRun(first.context, council);
-    const key = { 'Idempotency-Key': 'k' };
-    await restClient(first.url).post(approvePath(runId), { action: 'approve' }, key);
-    await pausedBefore(first.context, runId, 'judge');
-    const shown = await stateOf(restClient(first.url), runId);
-    await first.stop();
-
-    const model = scriptedModel(councilScript([9]));
-    const second = await startService({ model, dataDir: dir.path });
-    const rest = restClient(second.url);
-    try {
-      expect(await stateOf(rest, runId)).to.deep.equal(shown);
-      const again = await rest.post(approvePath(runId), { action: 'approve' }, key);
-      expect(rest.read(again, 200, 'run-result.json')).to.deep.equal(running(runId));
-      rest.problem(await rest.post(approvePath(runId), { action: 'reject' }, key), 409);
-      expect(await stateOf(rest, runId)).to.deep.equal(shown);
-      expect(model.requests).to.have.length(0);
-      rest.read(await rest.post(approvePath(runId), { action: 'approve' }), 200, 'run-result.json');
-      await pausedBefore(second.context, runId, 'polish');
-      expect(model.requests.map(({ promptInput }) => promptInput.label)).to.deep.equal(['Judge']);
-    } finally {
-      await second.stop();
-      dir.remove();
-    }
   });
 });

@@ -6,7 +6,7 @@ import type { ScriptedModel } from '../support/scripted-model.js';
 import { councilScript, scriptedModel } from '../support/scripted-model.js';
 import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
-import { factsOf, recordOf } from '../support/record-of.js';
+import { recordOf } from '../support/record-of.js';
 
 const BUILT_IN = '/api/councils/run';
 const topic = { input_topic: 'Trees' };
@@ -59,25 +59,6 @@ describe('The budget of a run', () => {
     const [requested] = await recordOf(service.context.log, runId);
     expect(requested?.data).to.deep.include({ budget: { usd: 100, tokens: 100_000, onExceeded: 'pause' } });
     expect(model.requests.map(({ maxOutputTokens }) => maxOutputTokens)).to.deep.equal(Array(5).fill(8_192));
-  });
-
-  it('is reserved again for the second question to a critic', async () => {
-    let questions = 0;
-    const council = councilScript([9]);
-    model = scriptedModel((request, index) => {
-      if (request.answer === 'critique' && (questions += 1) === 1) return { text: 'Hm.' };
-      return council(request, index);
-    });
-    const runId = await start({ budget: { tokens: 100_000 } });
-    const { budget } = await rest.until(runId, isOver);
-    expect(budget).to.include({ spent_tokens: 4 * 15 });
-    const events = await recordOf(service.context.log, runId);
-    const [call] = factsOf(events, 'CallReserved');
-    expect(call).to.deep.include({ node: 'critic_agent', attempt: 1, costUsd: 0.02 });
-    expect(call?.reserved.tokens).to.be.greaterThan(8_192);
-    const critique = factsOf(events, 'NodeCompleted').find(({ node }) => node === 'critic_agent');
-    expect(critique).to.deep.include({ costUsd: 0.04 });
-    expect(critique?.lastCall).to.deep.include({ costUsd: 0.02 });
   });
 
   it('of 0, or of a part of a token, is refused in the words of all other limits', async () => {
@@ -244,63 +225,6 @@ describe('The budget of a run', () => {
     expect(over).to.include({ status: 'failed' });
     expect(over.error).to.include('nowhere');
     expect(over.budget).to.include({ spent_usd: 0, spent_tokens: 0 });
-  });
-
-  it('of a fork is its own or its parent’s, with nothing spent', async () => {
-    const runId = await start({ budget: { tokens: 100_000 } });
-    await rest.until(runId, isOver);
-    const forkOf = async (body: object): Promise<unknown> => {
-      const reply = await rest.post(`/api/runs/${runId}/fork`, { at: 5, ...body });
-      const forked = rest.read(reply, 202, 'run-start.json').run_id;
-      return (await rest.until(forked, isOver)).budget;
-    };
-    expect(await forkOf({})).to.deep.include({ tokens: 100_000 });
-    expect(await forkOf({ budget: { tokens: 90_000, on_exceeded: 'fail' } })).to.deep.include({
-      tokens: 90_000,
-      on_exceeded: 'fail',
-    });
-  });
-
-  it('finishes a run of parallel branches with all their drafts', async () => {
-    const id = await saved({
-      nodes: [
-        ...['plan', 'left', 'right'].map((node) => ({ id: node, maxOutputTokens: 100 })),
-        { id: 'join', maxOutputTokens: 50_000 },
-      ],
-      edges: [
-        ...['left', 'right'].map((target) => ({ source: 'plan', target })),
-        ...['left', 'right'].map((source) => ({ source, target: 'join' })),
-      ],
-      budget: { tokens: 9_000, on_exceeded: 'finish' },
-    });
-    const runId = await start({}, `/api/councils/${id}/run`);
-    const over = await rest.until(runId, isOver);
-    expect(over.final_draft).to.match(/^## left\nDraft \d by left\n\n## right\nDraft \d by right$/);
-    const { outcome, drafts } = rest.read(await rest.get(`/api/runs/${runId}/genealogy`), 200, 'genealogy.json');
-    const joined = drafts.find(({ id: draft }) => draft === outcome?.final_draft);
-    expect(joined).to.deep.include({ kind: 'joined', node: null });
-    expect(joined?.parents.drafts).to.have.length(2);
-    expect(rest.read(await rest.get(`/api/runs/${runId}/verify`), 200, 'verification.json').valid).to.equal(true);
-  });
-
-  it('finishes the run with the current draft', async () => {
-    const id = await saved({
-      nodes: [
-        { id: 'a', maxOutputTokens: 100 },
-        { id: 'b', maxOutputTokens: 50_000 },
-      ],
-      edges: [{ source: 'a', target: 'b' }],
-      budget: { tokens: 5_000, on_exceeded: 'finish' },
-    });
-    const runId = await start({}, `/api/councils/${id}/run`);
-    const over = await rest.until(runId, isOver);
-    expect(over).to.include({ status: 'completed', final_draft: 'Draft 1 by a', iteration_count: 1 });
-    const end = (await recordOf(service.context.log, runId)).at(-1);
-    expect(end?.data).to.include({ endedBy: 'budget' });
-    const { outcome, drafts } = rest.read(await rest.get(`/api/runs/${runId}/genealogy`), 200, 'genealogy.json');
-    expect(drafts.map(({ id }) => id)).to.include(outcome?.final_draft);
-    const verified = rest.read(await rest.get(`/api/runs/${runId}/verify`), 200, 'verification.json');
-    expect(verified).to.include({ valid: true });
   });
 
   it('pauses a run of the built-in council, which an approval with a larger budget continues', async () => {
