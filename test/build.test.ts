@@ -19,6 +19,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { rejectionOf } from './support/rejection.js';
 import { untilTrue } from './support/until-true.js';
+import { soakIt } from './support/soak.js';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -80,7 +81,7 @@ describe('The build', () => {
     expect(read('dist/src/greeting.js')).to.include('good day');
   });
 
-  it('compiles the validators of recorded events again when a schema changes', async () => {
+  soakIt('compiles the validators of recorded events again when a schema changes', async () => {
     cpSync(join(root, 'schemas'), inHouse('schemas'), { recursive: true });
     await build();
     const load = async (name: string): Promise<Record<string, Record<string, (data: unknown) => boolean>>> => {
@@ -95,7 +96,7 @@ describe('The build', () => {
     expect((await load('after.mjs'))['runEvents']?.['RunStarted']?.(started)).to.equal(false);
   });
 
-  it('puts types beside the client', async () => {
+  soakIt('puts types beside the client', async () => {
     cpSync(join(root, 'schemas'), inHouse('schemas'), { recursive: true });
     write('src/client/run.ts', 'export const idOf = (run: { readonly id: string }): string => run.id;\n');
     await build();

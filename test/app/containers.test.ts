@@ -16,6 +16,7 @@ import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
 import { pdfWith, uploaded } from '../support/upload-client.js';
 import { untilTrue } from '../support/until-true.js';
+import { soakIt } from '../support/soak.js';
 
 /** From dist/test/app, where this file runs. */
 const textOf = (file: string): string => readFileSync(new URL(`../../../${file}`, import.meta.url), 'utf8');
@@ -142,7 +143,7 @@ if (spawnSync('nginx', ['-v']).status === 0) {
         () => false,
       );
 
-    it('finds an instance rebuilt at another address, and passes on Host, Origin and sockets', async () => {
+    soakIt('finds an instance rebuilt at another address, and passes on Host, Origin and sockets', async () => {
       dns.pointTo('127.0.0.2');
       const first = await serve('127.0.0.2', 0);
       const port = Number(new URL(first.url).port);

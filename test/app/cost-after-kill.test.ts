@@ -6,6 +6,7 @@ import { councilOf } from '../support/fake-openai.js';
 import { isOver, restClient } from '../support/rest-client.js';
 import { restartedService } from '../support/restarted-service.js';
 import { onEmbeddedLog } from '../support/test-event-store.js';
+import { soakIt } from '../support/soak.js';
 
 onEmbeddedLog(() =>
   describe('The cost of a run whose service is killed', () => {
@@ -16,7 +17,7 @@ onEmbeddedLog(() =>
         .filter(({ type }) => type === 'NodeCompleted')
         .map(({ data }) => (data as RunFacts['NodeCompleted']).costUsd ?? Number.NaN);
 
-    it('is the sum of all recorded costs, and counts the lost call as unpriced', async () => {
+    soakIt('is the sum of all recorded costs, and counts the lost call as unpriced', async () => {
       const { server, path } = restarted;
       const council = councilOf([9]);
       server.answerBy((call, index) => (index === 2 ? () => undefined : council(call, index)));

@@ -11,10 +11,11 @@ import { addressOf } from '../support/served-address.js';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
 import { untilTrue } from '../support/until-true.js';
+import { IS_SOAK, soakIt } from '../support/soak.js';
 
 const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 /** Runs in progress while the server is killed. */
-const RUNS = process.env['SOAK'] === undefined ? 10 : 20;
+const RUNS = IS_SOAK ? 20 : 5;
 
 describe('The process on EventStoreDB', () => {
   let dir: TempDir;
@@ -98,7 +99,7 @@ describe('The process on EventStoreDB', () => {
     expect(await child.ended).to.equal(0);
   });
 
-  it('is not ready while the server is down, completes every run despite kills, and holds its folder', async () => {
+  soakIt('is not ready while the server is down, completes every run despite kills, and holds its folder', async () => {
     const first = start({ OFFLINE_LATENCY_MS: '30' });
     const url = await addressOf(first);
     const rest = restClient(url);

@@ -12,6 +12,7 @@ import { rejectionOf } from '../support/rejection.js';
 import { isOver, restClient } from '../support/rest-client.js';
 import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
+import { sample, soakIt } from '../support/soak.js';
 
 const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 
@@ -97,7 +98,7 @@ describe('A service with EVENTSTORE_URL whose folder holds an embedded log', () 
     });
   });
 
-  it('changes nothing in the folder when it refuses to start', async () => {
+  soakIt('changes nothing in the folder when it refuses to start', async () => {
     await addKey();
     const before = contentsOf(bench.dataDir);
     expect(before).to.include.keys('log.sqlite', 'views/views.sqlite');
@@ -108,12 +109,13 @@ describe('A service with EVENTSTORE_URL whose folder holds an embedded log', () 
     await served(false, async ({ url }) => void expect((await fetch(`${url}/api/runs`)).status).to.equal(401));
   });
 
-  for (const [what, damage] of [
-    ['that is no database', () => writeFileSync(log, 'x'.repeat(8_192))],
+  const damages = [
+    ['whose keys are corrupt', () => changeLog(bench.dataDir, "UPDATE events SET data = '{}'")],
     ['that is empty', () => truncateSync(log)],
     ['whose pages are damaged', () => writeFileSync(log, readFileSync(log).fill(0xff, 4_096))],
-    ['whose keys are corrupt', () => changeLog(bench.dataDir, "UPDATE events SET data = '{}'")],
-  ] as const) {
+    ['that is no database', () => writeFileSync(log, 'x'.repeat(8_192))],
+  ] as const;
+  for (const [what, damage] of sample(damages, 2)) {
     it(`refuses to start beside a log ${what}, and names the file and what to do`, async () => {
       await addKey();
       damage();
@@ -123,7 +125,7 @@ describe('A service with EVENTSTORE_URL whose folder holds an embedded log', () 
     });
   }
 
-  it('shows all runs of that log again when EVENTSTORE_URL is removed after the warning', async () => {
+  soakIt('shows all runs of that log again when EVENTSTORE_URL is removed after the warning', async () => {
     await twoRuns();
     for (let round = 0; round < 2; round += 1) {
       await served(true, async (service) => void expect(warnings(service)).to.have.length(1));

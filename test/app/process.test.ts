@@ -14,6 +14,7 @@ import { startService } from '../support/running-service.js';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
 import { eventStoreEnvironment } from '../support/test-event-store.js';
+import { soakIt } from '../support/soak.js';
 
 const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 
@@ -83,7 +84,7 @@ describe('The process', () => {
     return { child, ended, url };
   }
 
-  it('continues after its output is closed, and stops while a refused upgrade is half open', async () => {
+  soakIt('continues after its output is closed, and stops while a refused upgrade is half open', async () => {
     const { child, ended, url } = run();
     const address = await url;
     child.stdout.destroy();
@@ -139,7 +140,7 @@ describe('The process', () => {
     expect(lines).to.include(`listening on ${address}`);
   });
 
-  it('refuses a log that is no database, in one line that names the file', async () => {
+  soakIt('refuses a log that is no database, in one line that names the file', async () => {
     const { file, isAsItWas } = spoiltRecord(Buffer.from('x'.repeat(9_000)));
     const { code, stderr } = await run({ DATA_DIR: dir.path, EVENTSTORE_URL: '' }).ended;
     expect(code).to.equal(1);

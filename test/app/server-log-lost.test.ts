@@ -19,6 +19,7 @@ import { addressOf } from '../support/served-address.js';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
 import { untilTrue } from '../support/until-true.js';
+import { soakIt } from '../support/soak.js';
 
 const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 
@@ -164,7 +165,7 @@ describe('The log on a server', () => {
     expect(await rejectionOf(start('own', 'new'))).to.be.instanceOf(StreamLost);
   });
 
-  it('ends the process with one line when it is replaced while a service runs on it', async () => {
+  soakIt('ends the process with one line when it is replaced while a service runs on it', async () => {
     const copy = await backedUp();
     for (const contents of [null, copy]) {
       child = startChild(process.execPath, [MAIN], {

@@ -3,9 +3,10 @@ import { figuresOf } from './contest.js';
 import { enginePart } from './engine.js';
 import { figure, QUICK_EFFORT, unmeasured } from './figure.js';
 import { tableOf } from './table.js';
+import { soakIt } from '../support/soak.js';
 
 describe('Benchmark', () => {
-  it('measures the engine at 1, 50 and 500 concurrent runs', async () => {
+  soakIt('measures the engine at 1, 50 and 500 concurrent runs', async () => {
     const figures = await enginePart.measure({ ...QUICK_EFFORT, warmUpSeconds: 0.01, engineSeconds: 0.1 });
 
     expect(figures).to.have.length(12);

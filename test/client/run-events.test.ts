@@ -19,9 +19,10 @@ import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
 import { seededRandom } from '../support/seeded-random.js';
 import { untilTrue } from '../support/until-true.js';
+import { IS_SOAK } from '../support/soak.js';
 
 const SEED = Number(process.env['SEED'] ?? 20260108);
-const CUTS = process.env['SOAK'] === undefined ? 30 : 1_000;
+const CUTS = IS_SOAK ? 1_000 : 30;
 /** The most bytes of an answer before a cut; the complete record of a run is about twice as long. */
 const MAX_PIECE_BYTES = 8_000;
 const WATCHERS = 100;

@@ -15,8 +15,8 @@ import { openSharedLog } from '../support/shared-log.js';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
 import { untilTrue } from '../support/until-true.js';
+import { IS_SOAK } from '../support/soak.js';
 
-const IS_SOAK = process.env['SOAK'] !== undefined;
 const RUNS = IS_SOAK ? 1_000 : 45;
 const HOUR = 3_600_000;
 const { uuid } = nodeSystem();

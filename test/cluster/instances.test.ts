@@ -20,9 +20,9 @@ import { passingSystem } from '../support/passing-time.js';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
 import { untilTrue } from '../support/until-true.js';
+import { IS_SOAK } from '../support/soak.js';
 
 const SEED = Number(process.env['SEED'] ?? 20260103);
-const IS_SOAK = process.env['SOAK'] !== undefined;
 /** Times on a clock that the tests advance, so that a slow machine causes no false suspicion. */
 const CLUSTER = { heartbeatMs: 9_000, suspectAfterMs: 60_000 };
 /** Intervals of a cluster's timers: heartbeats, and checks for orphans. */
@@ -305,7 +305,7 @@ describe('Instances on one log', () => {
     const watching = await open(instantModel(), { maxActiveRuns: 1 });
     let alive = await Promise.all(Array.from({ length: 3 }, () => open()));
     const runIds: string[] = [];
-    for (let round = 0; round < (IS_SOAK ? 60 : 8); round += 1) {
+    for (let round = 0; round < (IS_SOAK ? 60 : 4); round += 1) {
       const starter = pick(alive);
       if (starter !== undefined) runIds.push(...(await startAt(starter, 10)));
       const victim = pick(alive);

@@ -7,9 +7,9 @@ import { restClient } from '../support/rest-client.js';
 import { startService } from '../support/running-service.js';
 import { seededRandom } from '../support/seeded-random.js';
 import { tempDir } from '../support/temp-dir.js';
+import { IS_SOAK } from '../support/soak.js';
 
 const SEED = Number(process.env['SEED'] ?? 20260102);
-const IS_SOAK = process.env['SOAK'] !== undefined;
 const CRASHES = IS_SOAK ? 40 : 2;
 const AUTHORS = 12;
 /** The most answers before a kill. */

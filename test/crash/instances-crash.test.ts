@@ -17,9 +17,9 @@ import { restClient } from '../support/rest-client.js';
 import { seededRandom } from '../support/seeded-random.js';
 import { tempDir } from '../support/temp-dir.js';
 import { untilTrue } from '../support/until-true.js';
+import { IS_SOAK } from '../support/soak.js';
 
 const SEED = Number(process.env['SEED'] ?? 20260104);
-const IS_SOAK = process.env['SOAK'] !== undefined;
 const REAL_URL = process.env['EVENTSTORE_URL'];
 /**
  * The command that runs the real server in the foreground, words separated by spaces. Without it the test does not kill
@@ -37,7 +37,7 @@ const MODEL_MS = IS_SOAK ? 25 : 200;
 const POLL_MS = IS_SOAK ? 30 : 300;
 /** Shortest time between two faults in milliseconds; the longest is twice that. */
 const CALM_MS = IS_SOAK ? 500 : 250;
-const FAULTS = IS_SOAK ? 40 : 4;
+const FAULTS = IS_SOAK ? 40 : 2;
 const CLIENTS = IS_SOAK ? 6 : 2;
 /** Runs that must end before the test ends: of the fixed graph, and in God Mode. */
 const [PLAIN, DECIDED] = IS_SOAK ? [200, 20] : [3, 2];

@@ -16,8 +16,8 @@ import { checkRecord, factsOf, recordOf } from '../support/record-of.js';
 import { allFinished, runWhen } from '../support/run-when.js';
 import { isFinished } from '../../src/run/state.js';
 import { tempDir } from '../support/temp-dir.js';
+import { IS_SOAK } from '../support/soak.js';
 
-const IS_SOAK = process.env['SOAK'] !== undefined;
 const FAKE = fileURLToPath(new URL('../support/fake-event-store-process.js', import.meta.url));
 
 /**
@@ -37,13 +37,8 @@ const BOUNDARIES: readonly (readonly [Boundary, number])[] = [
   ['call under way', CALLS],
 ];
 
-/** Without a soak: after the third answer, the last one and the last ranking, and in the second call. */
-const SHORT: readonly (readonly [Boundary, number])[] = [
-  ['append durable', 3],
-  ['append durable', 4],
-  ['append durable', 8],
-  ['call under way', 1],
-];
+/** Without a soak: after the third answer. */
+const SHORT: readonly (readonly [Boundary, number])[] = [['append durable', 3]];
 const POINTS = IS_SOAK
   ? BOUNDARIES.flatMap(([boundary, times]) => Array.from({ length: times }, (_, at) => [boundary, at] as const))
   : SHORT;

@@ -8,9 +8,10 @@ import { openTestEngine } from '../support/open-engine.js';
 import { checkRecord, factsOf, recordOf } from '../support/record-of.js';
 import { allFinished } from '../support/run-when.js';
 import { tempDir } from '../support/temp-dir.js';
+import { IS_SOAK } from '../support/soak.js';
 
 const CHILD = fileURLToPath(new URL('../support/panels-child.js', import.meta.url));
-const PANELS = process.env['SOAK'] === undefined ? 100 : 1_000;
+const PANELS = IS_SOAK ? 1_000 : 100;
 /** Heap of a panel of four whose calls are in flight: 38 kB measured. With 10,000, a process then takes less than 1 GB. */
 const MAX_BYTES_PER_PANEL = 50_000;
 

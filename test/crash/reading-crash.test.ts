@@ -17,10 +17,10 @@ import { tempDir } from '../support/temp-dir.js';
 import { eventStoreEnvironment } from '../support/test-event-store.js';
 import { untilTrue } from '../support/until-true.js';
 import { idOf, pdfWith, uploaded } from '../support/upload-client.js';
+import { sample, soakIt } from '../support/soak.js';
 
-const IS_SOAK = process.env['SOAK'] !== undefined;
 /** The files that are deleted at each kill. documents/reading.test.ts tests deleted files after a stop. */
-const LOST = ['nothing', 'views', ...(IS_SOAK ? ['views/passages.sqlite', 'views/views.sqlite'] : [])];
+const LOST = sample(['views', 'nothing', 'views/passages.sqlite', 'views/views.sqlite'], 1);
 const TREES = pdfWith(['Oaks grow slowly in the shade.']);
 const STONES = pdfWith(['Granite is hard.']);
 
@@ -37,7 +37,7 @@ describe('An agent that reads documents when its process is killed', () => {
     dir.remove();
   });
 
-  it('has its tool at the next start and finds all chunks, whichever file of the views is lost', async () => {
+  soakIt('has its tool at the next start and finds all chunks, whichever file of the views is lost', async () => {
     const environment = {
       ...eventStoreEnvironment(dir.path),
       ...{ GEMINI_API_KEY: 'k', GEMINI_BASE_URL: provider.url },

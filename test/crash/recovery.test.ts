@@ -28,9 +28,9 @@ import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
 import { untilTrue } from '../support/until-true.js';
 import { onEmbeddedLog } from '../support/test-event-store.js';
+import { IS_SOAK, soakIt } from '../support/soak.js';
 
 const SEED = Number(process.env['SEED'] ?? 20260101);
-const IS_SOAK = process.env['SOAK'] !== undefined;
 /** The number of runs, halved without a soak. */
 const many = (runs: number): number => (IS_SOAK ? runs : runs / 2);
 const { uuid } = nodeSystem();
@@ -141,7 +141,7 @@ describe('Recovery', () => {
       expect(factsOf(await checkRecord(last.log, runId), 'NodeStarted').length).to.equal(6);
     });
 
-    it('continues a run over many takeovers while steps are completed between them', async () => {
+    soakIt('continues a run over many takeovers while steps are completed between them', async () => {
       const runId = uuid();
       for (let lives = 0; lives < 7; lives += 1) {
         const instant = instantModel();

@@ -7,9 +7,10 @@ import { instantModel } from '../support/instant-model.js';
 import { openTestEngine } from '../support/open-engine.js';
 import { tempDir } from '../support/temp-dir.js';
 import { onEmbeddedLog } from '../support/test-event-store.js';
+import { IS_SOAK } from '../support/soak.js';
 
 const CHILD = fileURLToPath(new URL('../support/runs-child.js', import.meta.url));
-const KILLS = process.env['SOAK'] === undefined ? 1 : 40;
+const KILLS = IS_SOAK ? 40 : 1;
 const AT_ONCE = 20;
 /**
  * The number of runs that end before each kill, enough for several writes of rows, one of which the kill interrupts.

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { chunk, CHUNK_UNITS, type Chunk } from '../../src/documents/chunk.js';
 import { seededRandom } from '../support/seeded-random.js';
+import { IS_SOAK } from '../support/soak.js';
 
-const IS_SOAK = process.env['SOAK'] !== undefined;
 const TEXTS = IS_SOAK ? 5_000 : 200;
 
 const SENTENCE = 'The council reads what it was given and says what it thinks of it. ';

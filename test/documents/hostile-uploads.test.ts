@@ -11,8 +11,8 @@ import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
 import { eventStoreEnvironment } from '../support/test-event-store.js';
 import { idOf, upload } from '../support/upload-client.js';
+import { IS_SOAK, soakIt } from '../support/soak.js';
 
-const IS_SOAK = process.env['SOAK'] !== undefined;
 const MUTATED = IS_SOAK ? 200 : 1;
 /** All handmade PDFs, or only some that do not use up their time limit, which the tests of the extraction cover. */
 const QUICK = ['inline image without end', 'fewer pages than none', 'no PDF'];
@@ -38,7 +38,7 @@ describe('Uploads of hostile PDFs', () => {
     dir.remove();
   });
 
-  it('are answered in time, do not delay other requests, and leave no files', async () => {
+  soakIt('are answered in time, do not delay other requests, and leave no files', async () => {
     const files = [...hostilePdfs().filter(({ name }) => IS_SOAK || QUICK.includes(name)), ...mutatedPdfs(7, MUTATED)];
     const rest = restClient(service.url);
     const statuses = new Map<number, number>();

@@ -16,6 +16,7 @@ import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
 import { untilTrue } from '../support/until-true.js';
 import { idOf, pdfWith, upload, uploaded } from '../support/upload-client.js';
+import { soakIt } from '../support/soak.js';
 
 const TREES = pdfWith(['Oaks grow slowly in the shade.']);
 const STONES = pdfWith(['Granite is hard.']);
@@ -70,7 +71,7 @@ describe('The search index of chunks', () => {
     dir.remove();
   });
 
-  it('is recreated with every document when another program locks it', async () => {
+  soakIt('is recreated with every document when another program locks it', async () => {
     await uploaded(service.url, TREES);
     const other = new DatabaseSync(index());
     other.exec('BEGIN IMMEDIATE');
@@ -117,7 +118,7 @@ describe('The search index of chunks', () => {
     await untilTrue(async () => (await rest.get(SEARCH)).status === 200);
   });
 
-  it('is recreated when its thread ends while idle', async () => {
+  soakIt('is recreated when its thread ends while idle', async () => {
     await service.stop();
     await serve();
     const spawned = new Promise<Worker>((resolve) => process.once('worker', resolve));

@@ -28,6 +28,7 @@ import {
   upload,
   uploaded,
 } from '../support/upload-client.js';
+import { soakIt } from '../support/soak.js';
 
 const PDF = pdfWith(['Oaks.']);
 /** An extraction may take long on a busy machine. */
@@ -50,7 +51,7 @@ describe('An upload during an outage', () => {
     dir.remove();
   });
 
-  it('recreates a deleted temporary folder, and gets 503 if that is impossible', async () => {
+  soakIt('recreates a deleted temporary folder, and gets 503 if that is impossible', async () => {
     const service = await startService();
     const folder = join(service.dataDir, 'tmp');
     rmSync(folder, { recursive: true });
@@ -66,7 +67,7 @@ describe('An upload during an outage', () => {
   });
 
   // More than the eight places for forms. The service refuses the files that are not PDFs in order, without a child process.
-  it('succeeds for each of nine concurrent files, whose texts are extracted one after the other', async () => {
+  soakIt('succeeds for each of nine concurrent files, whose texts are extracted one after the other', async () => {
     const real = pdfExtractor({ system: nodeSystem(), pid: process.pid, limits: PATIENT });
     let begin = (): void => undefined;
     const begun = new Promise<void>((resolve) => (begin = resolve));
@@ -93,22 +94,25 @@ describe('An upload during an outage', () => {
     });
     afterEach(() => provider.stop());
 
-    it('gets 503, creates no visible document, and resumes from the extracted text when it is repeated', async () => {
-      const service = await startService({ embeddings: provider.embeddings() });
-      const rest = restClient(service.url);
-      provider.answerBy([answersStatus(401)]);
-      const reply = await upload(service.url, PDF);
-      expect(rest.problem(reply, 503).detail).to.match(/^Cannot get vectors of model "vectors-1": it answered 401/);
-      expect((await rest.get(`/api/documents/${idOf(PDF)}`)).status).to.equal(404);
-      expect(rest.read(await rest.get('/api/documents'), 200, 'document-list.json')).to.deep.equal([]);
-      expect(readdirSync(join(service.dataDir, 'tmp'))).to.deep.equal([]);
-      provider.answerBy(provider.usual);
-      expect((await uploaded(service.url, PDF)).message).to.equal('1 chunk of trees.pdf ingested');
-      const types: string[] = [];
-      for await (const { type } of service.context.log.readStream(`document-${idOf(PDF)}`)) types.push(type);
-      expect(types).to.deep.equal(['DocumentReceived', 'ChunksAdded', 'ChunksEmbedded', 'DocumentIngested']);
-      await service.stop();
-    });
+    soakIt(
+      'gets 503, creates no visible document, and resumes from the extracted text when it is repeated',
+      async () => {
+        const service = await startService({ embeddings: provider.embeddings() });
+        const rest = restClient(service.url);
+        provider.answerBy([answersStatus(401)]);
+        const reply = await upload(service.url, PDF);
+        expect(rest.problem(reply, 503).detail).to.match(/^Cannot get vectors of model "vectors-1": it answered 401/);
+        expect((await rest.get(`/api/documents/${idOf(PDF)}`)).status).to.equal(404);
+        expect(rest.read(await rest.get('/api/documents'), 200, 'document-list.json')).to.deep.equal([]);
+        expect(readdirSync(join(service.dataDir, 'tmp'))).to.deep.equal([]);
+        provider.answerBy(provider.usual);
+        expect((await uploaded(service.url, PDF)).message).to.equal('1 chunk of trees.pdf ingested');
+        const types: string[] = [];
+        for await (const { type } of service.context.log.readStream(`document-${idOf(PDF)}`)) types.push(type);
+        expect(types).to.deep.equal(['DocumentReceived', 'ChunksAdded', 'ChunksEmbedded', 'DocumentIngested']);
+        await service.stop();
+      },
+    );
   });
 
   it('waits for the model once, not once per client, when several clients send the same bytes', async () => {
@@ -140,7 +144,7 @@ describe('An upload during an outage', () => {
     dir.remove();
   });
 
-  it('leaves no files after the next start when the process is killed', async () => {
+  soakIt('leaves no files after the next start when the process is killed', async () => {
     const dir = tempDir();
     const service = await startServiceProcess(dir.path, { environment: eventStoreEnvironment(dir.path) });
     const form = formOf(partOf([fileHead('x.pdf'), 'Content-Type: application/pdf'], PDF));

@@ -18,6 +18,7 @@ import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
 import { untilTrue } from '../support/until-true.js';
 import { idOf, pdfWith, uploaded } from '../support/upload-client.js';
+import { sample, soakIt } from '../support/soak.js';
 
 const TREES = pdfWith(['Oaks grow slowly in the shade.'], ['Elms are tall and like rivers.']);
 const STONES = pdfWith(['Granite is hard.'], ['No plant grows on it.']);
@@ -71,7 +72,7 @@ describe('Agents that read uploaded documents', () => {
       .to.include('Oaks grow slowly in the shade.')
       .and.include(`[${idOf(TREES).slice(0, 8)}:1]`);
     expect(first.lastResult).to.include('document="Bäume.pdf"');
-    for (const isDeleted of [false, true, 'passages.sqlite', 'views.sqlite'] as const) {
+    for (const isDeleted of sample([true, false, 'passages.sqlite', 'views.sqlite'] as const, 2)) {
       await service.stop();
       if (isDeleted === true) rmSync(join(dir.path, 'views'), { recursive: true });
       else if (isDeleted !== false) rmSync(join(dir.path, 'views', isDeleted));
@@ -82,7 +83,7 @@ describe('Agents that read uploaded documents', () => {
     expect(service.faults).to.deep.equal([]);
   });
 
-  it('find the same with locally computed vectors, which are not recorded', async () => {
+  soakIt('find the same with locally computed vectors, which are not recorded', async () => {
     await service.stop();
     await serve({ embeddings: null });
     await uploaded(service.url, TREES);
@@ -106,7 +107,7 @@ describe('Agents that read uploaded documents', () => {
     expect((await read()).hits).to.deep.equal(hits);
   });
 
-  it('do not find a deleted document after a restart either', async () => {
+  soakIt('do not find a deleted document after a restart either', async () => {
     await uploaded(service.url, TREES);
     await uploaded(service.url, STONES);
     await restClient(service.url).send('DELETE', `/api/documents/${idOf(TREES)}`);
@@ -138,7 +139,7 @@ describe('Agents that read uploaded documents', () => {
     expect(provider.embedded()).to.have.lengthOf(4);
   });
 
-  it('find documents after a change of the embedding model when the model fails at first', async () => {
+  soakIt('find documents after a change of the embedding model when the model fails at first', async () => {
     await uploaded(service.url, TREES);
     const { hits } = await read();
     await service.stop();
@@ -157,23 +158,26 @@ describe('Agents that read uploaded documents', () => {
     expect(service.faults, 'told once').to.have.lengthOf(1);
   });
 
-  it('find documents after a change of the embedding model when the service stops before the vectors exist', async () => {
-    await uploaded(service.url, TREES);
-    const { hits } = await read();
-    await service.stop();
-    provider.answerBy((call, index) =>
-      call.path.endsWith(':batchEmbedContents') ? answersStatus(403) : provider.usual(call, index),
-    );
-    await serve({ embeddings: provider.embeddings('vectors-2') });
-    await untilTrue(() => service.faults.length > 0);
-    await service.stop();
-    provider.answerBy(provider.usual);
-    await serve({ embeddings: provider.embeddings('vectors-2') });
-    await untilTrue(async () => (await read()).hits?.length === 2);
-    expect((await read()).hits).to.deep.equal(hits);
-  });
+  soakIt(
+    'find documents after a change of the embedding model when the service stops before the vectors exist',
+    async () => {
+      await uploaded(service.url, TREES);
+      const { hits } = await read();
+      await service.stop();
+      provider.answerBy((call, index) =>
+        call.path.endsWith(':batchEmbedContents') ? answersStatus(403) : provider.usual(call, index),
+      );
+      await serve({ embeddings: provider.embeddings('vectors-2') });
+      await untilTrue(() => service.faults.length > 0);
+      await service.stop();
+      provider.answerBy(provider.usual);
+      await serve({ embeddings: provider.embeddings('vectors-2') });
+      await untilTrue(async () => (await read()).hits?.length === 2);
+      expect((await read()).hits).to.deep.equal(hits);
+    },
+  );
 
-  for (const outage of [new LogUnavailable(), new AppendOutcomeUnknown({ stream: 'document-x' })]) {
+  for (const outage of sample([new AppendOutcomeUnknown({ stream: 'document-x' }), new LogUnavailable()], 1)) {
     it(`find documents after a change of the embedding model when the first append of vectors fails: ${outage.code}`, async () => {
       await uploaded(service.url, TREES);
       const { hits } = await read();

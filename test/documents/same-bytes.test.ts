@@ -21,6 +21,7 @@ import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
 import { untilTrue } from '../support/until-true.js';
 import { idOf, pdfWith, uploaded } from '../support/upload-client.js';
+import { soakIt } from '../support/soak.js';
 
 const PDF = pdfWith(...Array.from({ length: 100 }, (_, page) => [`Page ${page} tells of oaks.`]));
 const { sha256 } = nodeSystem();
@@ -68,7 +69,7 @@ describe('Uploads of the same bytes', () => {
       expect(rest.read(await rest.get('/api/documents'), 200, 'document-list.json')).to.have.lengthOf(1);
     });
 
-    it('create a new document with the new name after a deletion', async () => {
+    soakIt('create a new document with the new name after a deletion', async () => {
       const rest = restClient(service.url);
       const path = `/api/documents/${idOf(PDF)}`;
       await uploaded(service.url, PDF, 'old.pdf');
@@ -117,7 +118,7 @@ describe('Uploads of the same bytes', () => {
         read: async () => new Uint8Array(PDF),
       });
 
-    it('are ingested once, by the first instance at each step, and searchable at both', async () => {
+    soakIt('are ingested once, by the first instance at each step, and searchable at both', async () => {
       const both = await Promise.all([open('one'), open('two')]);
       const results = await Promise.all(both.map(ingest));
       expect(results.map(({ chunks }) => chunks)).to.deep.equal([100, 100]);
@@ -144,7 +145,7 @@ describe('Uploads of the same bytes', () => {
       expect(await other.documentList({ limit: 10, offset: 0 })).to.have.lengthOf(1);
     });
 
-    it('stay deleted when the deletion happens while another model computes their vectors', async () => {
+    soakIt('stay deleted when the deletion happens while another model computes their vectors', async () => {
       const one = await open('one');
       await ingest(one);
       let deleted: Promise<void> | null = null;

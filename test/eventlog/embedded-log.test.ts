@@ -17,8 +17,9 @@ import { tempDir } from '../support/temp-dir.js';
 import { all, eventsIn, idsOf, newEvent, numbered } from './contract-bench.js';
 import { eventLogContract } from './event-log-contract.js';
 import { following } from './open-subscription.js';
+import { IS_SOAK } from '../support/soak.js';
 
-const KILLS = process.env['SOAK'] === undefined ? 2 : 10;
+const KILLS = IS_SOAK ? 10 : 2;
 const LOG_WRITER = fileURLToPath(new URL('../support/log-writer.js', import.meta.url));
 
 eventLogContract('embedded', async () => {

@@ -16,8 +16,9 @@ import { rejectionOf } from '../support/rejection.js';
 import { all, idsOf, newEvent, numbered } from './contract-bench.js';
 import { eventStoreBench, heldDeadline, SHORT_MS, surely } from './eventstoredb-bench.js';
 import { following } from './open-subscription.js';
+import { IS_SOAK } from '../support/soak.js';
 
-const KILLS = process.env['SOAK'] === undefined ? 1 : 10;
+const KILLS = IS_SOAK ? 10 : 1;
 const SERVER = fileURLToPath(new URL('../support/fake-event-store-process.js', import.meta.url));
 
 describe('EventStoreDB log: its name and its streams', () => {

@@ -6,10 +6,11 @@ import { rejectionOf } from '../support/rejection.js';
 import type { CurrentLog, OpenLog } from './contract-bench.js';
 import { all, eventsIn, freshCategory, idsOf, newEvent, numbered, until } from './contract-bench.js';
 import { following } from './open-subscription.js';
+import { IS_SOAK } from '../support/soak.js';
 
 const NEVER = new AbortController().signal;
 /** Forty writers append at the same time, each two events at a time. */
-const EACH = process.env['SOAK'] === undefined ? 10 : 25;
+const EACH = IS_SOAK ? 25 : 10;
 
 /** Subscriptions deliver history and then new events, in the log's order. */
 export function subscribeContract(current: CurrentLog, open: OpenLog): void {

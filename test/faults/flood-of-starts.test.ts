@@ -8,8 +8,8 @@ import { restClient } from '../support/rest-client.js';
 import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
 import { untilTrue } from '../support/until-true.js';
+import { IS_SOAK } from '../support/soak.js';
 
-const IS_SOAK = process.env['SOAK'] !== undefined;
 const STARTS = IS_SOAK ? 12_000 : 300;
 /** Connections of the flood. */
 const AT_ONCE = 300;

@@ -20,6 +20,7 @@ import { onEmbeddedLog } from '../support/test-event-store.js';
 import { untilTrue } from '../support/until-true.js';
 import { pdfWith, upload } from '../support/upload-client.js';
 import { rejectionOf } from '../support/rejection.js';
+import { soakIt } from '../support/soak.js';
 
 const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 const MiB = 1024 * 1024;
@@ -90,7 +91,7 @@ onEmbeddedLogs(() =>
       expect(await listed()).to.deep.equal([done, next].sort());
     });
 
-    it('delays runs, which continue without a repeated event when space is free', async () => {
+    soakIt('delays runs, which continue without a repeated event when space is free', async () => {
       const ids = await heldUp();
       await startRefused();
       expect(await listed()).to.deep.equal([...ids].sort());

@@ -8,8 +8,8 @@ import { isOver, restClient } from '../support/rest-client.js';
 import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
 import { untilTrue } from '../support/until-true.js';
+import { IS_SOAK } from '../support/soak.js';
 
-const IS_SOAK = process.env['SOAK'] !== undefined;
 const HANGING = IS_SOAK ? 300 : 64;
 const HEALTHY = IS_SOAK ? 300 : 24;
 /** The default of MAX_MODEL_CALLS, and the three quarters of it that one model may use. */

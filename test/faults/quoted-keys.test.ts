@@ -28,6 +28,7 @@ import { isOver, restClient } from '../support/rest-client.js';
 import { CERTIFICATE, PRIVATE_KEY } from '../support/test-certificate.js';
 import { onEmbeddedLog } from '../support/test-event-store.js';
 import { pdfWith, upload } from '../support/upload-client.js';
+import { soakIt } from '../support/soak.js';
 
 const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 
@@ -163,7 +164,7 @@ onEmbeddedLog(() =>
       }
     });
 
-    it('appears in nothing that a command on an OpenAI-compatible server prints or records', async () => {
+    soakIt('appears in nothing that a command on an OpenAI-compatible server prints or records', async () => {
       const server = await fakeOpenAi([openAiRefuses(401, { message: `No, ${OPENAI}.`, code: OPENAI })]);
       const env = {
         ...{ MODEL_PROVIDER: 'openai', OPENAI_API_KEY: OPENAI, OPENAI_BASE_URL: server.url, OPENAI_MODEL: 'm' },
@@ -198,7 +199,7 @@ onEmbeddedLog(() =>
       }
     });
 
-    it('appears nowhere when EventStoreDB refuses the client or cannot be reached', async () => {
+    soakIt('appears nowhere when EventStoreDB refuses the client or cannot be reached', async () => {
       const port = await freePort();
       const authority = join(bench.path, 'ca.crt');
       writeFileSync(authority, CERTIFICATE);

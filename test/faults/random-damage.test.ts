@@ -5,10 +5,10 @@ import { crashImage, damagedStart } from './damaged-starts.js';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
 import { onEmbeddedLog } from '../support/test-event-store.js';
+import { IS_SOAK } from '../support/soak.js';
 
-const IS_SOAK = process.env['SOAK'] !== undefined;
 const FIRST_SEED = Number(process.env['SEED'] ?? (IS_SOAK ? Date.now() % 1_000_000 : 1));
-const SEEDS = Number(process.env['SEEDS'] ?? (IS_SOAK ? 1_000 : 10));
+const SEEDS = Number(process.env['SEEDS'] ?? (IS_SOAK ? 1_000 : 4));
 
 onEmbeddedLog(() =>
   describe('A folder with random damage after a kill', () => {

@@ -4,8 +4,8 @@ import { ConditionInvalid, MAX_CONDITION_CHARS, parseCondition } from '../../src
 import { EMPTY_BRANCH } from '../../src/run/frontier/branch.js';
 import { conditionFacts } from '../../src/run/frontier/output.js';
 import { seededRandom } from '../support/seeded-random.js';
+import { IS_SOAK } from '../support/soak.js';
 
-const IS_SOAK = process.env['SOAK'] !== undefined;
 const CASES = IS_SOAK ? 100_000 : 5_000;
 
 const NOTHING_YET: ConditionFacts = {

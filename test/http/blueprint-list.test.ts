@@ -8,6 +8,7 @@ import { restClient } from '../support/rest-client.js';
 import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
 import { scriptedModel } from '../support/scripted-model.js';
+import { soakIt } from '../support/soak.js';
 
 const COUNCILS = '/api/councils/';
 /** More bytes than the buffers of a connection hold while its client reads nothing. */
@@ -77,7 +78,7 @@ describe('A list of large blueprints', () => {
     expect((await rest.send('HEAD', COUNCILS)).status).to.equal(200);
   });
 
-  it('waits while clients read two other lists, without delaying other requests', async () => {
+  soakIt('waits while clients read two other lists, without delaying other requests', async () => {
     const [first, second] = [await begin(), await begin()];
     let hasBegun = false;
     const third = begin().finally(() => (hasBegun = true));

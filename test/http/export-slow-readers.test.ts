@@ -9,9 +9,10 @@ import { LARGE_RUN_CHARS, recordLargeRun } from '../support/large-run.js';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
 import { onEmbeddedLog } from '../support/test-event-store.js';
+import { IS_SOAK } from '../support/soak.js';
 
 const PROBE = new URL('../support/memory-probe.js', import.meta.url).href;
-const READERS = process.env['SOAK'] === undefined ? 4 : 8;
+const READERS = IS_SOAK ? 8 : 4;
 /** The limit of memory growth while readers pause: each has requested 18 MB, and the service may read 1 MB ahead. */
 const MAX_GROWTH_BYTES = READERS * 8e6;
 

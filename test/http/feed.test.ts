@@ -23,9 +23,9 @@ import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
 import { untilTrue } from '../support/until-true.js';
 import { pdfWith, uploaded } from '../support/upload-client.js';
+import { IS_SOAK } from '../support/soak.js';
 
 const SEED = Number(process.env['SEED'] ?? 20261122);
-const IS_SOAK = process.env['SOAK'] !== undefined;
 const CUTS = IS_SOAK ? 1_000 : 30;
 /** The most bytes of an answer before a cut. */
 const MAX_PIECE_BYTES = 20_000;

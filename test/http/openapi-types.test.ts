@@ -11,6 +11,7 @@ import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
 import { typeFaults } from '../support/type-faults.js';
 import { pdfWith } from '../support/upload-client.js';
+import { soakIt } from '../support/soak.js';
 
 /** Loaded with `require`, because it loads the compiler (support/typescript.ts explains why). */
 const { default: openapiTypes, astToString } = createRequire(import.meta.url)(
@@ -62,7 +63,7 @@ describe('The OpenAPI document', () => {
     expect(problems.filter(({ severity }) => severity === 'error')).to.deep.equal([]);
   });
 
-  it('generates types that compile and can call every operation', async () => {
+  soakIt('generates types that compile and can call every operation', async () => {
     writeFileSync(join(dir.path, 'openapi.ts'), astToString(await openapiTypes(source)));
     copyFileSync(REQUESTS, join(dir.path, 'requests.ts'));
     writeFileSync(join(dir.path, 'tsconfig.json'), JSON.stringify(PROJECT));

@@ -11,8 +11,8 @@ import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
 import { seededRandom } from '../support/seeded-random.js';
 import { pdfWith, uploaded } from '../support/upload-client.js';
+import { IS_SOAK } from '../support/soak.js';
 
-const IS_SOAK = process.env['SOAK'] !== undefined;
 const SEED = Number(process.env['SEED'] ?? 20261122);
 const REQUESTS = Number(process.env['REQUESTS'] ?? (IS_SOAK ? 1_000_000 : 800));
 /** Concurrent clients. */

@@ -7,9 +7,10 @@ import { startServiceProcess } from '../support/service-process.js';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
 import { untilTrue } from '../support/until-true.js';
+import { IS_SOAK } from '../support/soak.js';
 
 const PROBE = new URL('../support/memory-probe.js', import.meta.url).href;
-const CLIENTS = process.env['SOAK'] === undefined ? 40 : 800;
+const CLIENTS = IS_SOAK ? 800 : 40;
 const HOST = 'Host: localhost\r\n';
 
 describe('Clients that stall', () => {

@@ -16,6 +16,7 @@ import { councilScript, scriptedModel } from '../support/scripted-model.js';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
 import { onEmbeddedLog } from '../support/test-event-store.js';
+import { sample } from '../support/soak.js';
 
 const { sha256, uuid } = nodeSystem();
 const sealing = { at: '2026-01-01T00:00:00.000Z', nextId: uuid, sha256, instanceId: 'test' };
@@ -118,13 +119,14 @@ describe('GET /api/runs/{run_id}/verify', () => {
       const where = `WHERE id = '${runId}'`;
       const changed = (field: string, value: string): string =>
         `UPDATE runs SET summary = json_set(summary, '$.${field}', ${value}) ${where}`;
-      for (const [sql, at] of [
+      const changes = [
         [changed('finalDraft', "'Bears'"), seq],
         [changed('error', "'None'"), seq],
         [changed('seq', '3'), 4],
         [changed('seq', '99'), seq + 1],
         [`DELETE FROM runs ${where}`, 0],
-      ] as const) {
+      ] as const;
+      for (const [sql, at] of sample(changes, 2)) {
         await whileStopped(() => changeViews(dir.path, sql));
         const { valid, first_difference: difference } = await verify(runId);
         expect({ valid, seq: difference?.seq }, sql).to.deep.equal({ valid: false, seq: at });

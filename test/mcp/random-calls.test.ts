@@ -10,10 +10,10 @@ import { NO_RUN, restClient } from '../support/rest-client.js';
 import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
 import { seededRandom } from '../support/seeded-random.js';
+import { IS_SOAK } from '../support/soak.js';
 
-const IS_SOAK = process.env['SOAK'] !== undefined;
 const SEED = Number(process.env['SEED'] ?? 20261126);
-const CALLS = Number(process.env['REQUESTS'] ?? (IS_SOAK ? 200_000 : 400));
+const CALLS = Number(process.env['REQUESTS'] ?? (IS_SOAK ? 200_000 : 50));
 /** Concurrent clients. */
 const CLIENTS = 8;
 const MAX_IDS = 50;

@@ -5,6 +5,7 @@ import { councilOf, isCritique, says } from '../support/fake-openai.js';
 import { restClient } from '../support/rest-client.js';
 import { restartedService } from '../support/restarted-service.js';
 import { onEmbeddedLog } from '../support/test-event-store.js';
+import { soakIt } from '../support/soak.js';
 
 /** A final draft of three pieces. */
 const FINAL = 'x'.repeat(600);
@@ -74,7 +75,7 @@ onEmbeddedLog(() =>
       expect(whole.events.slice(2)).to.deep.equal(resumed.events);
     });
 
-    it('goes on after the crash, also if its request was in the foreground', async () => {
+    soakIt('goes on after the crash, also if its request was in the foreground', async () => {
       hangAt(2);
       const { server } = restarted;
       const before = await restarted.start();
@@ -93,7 +94,7 @@ onEmbeddedLog(() =>
       expect(server.calls).to.have.lengthOf(4);
     });
 
-    it('breaks off at a stop of the service, and goes on after the next start', async () => {
+    soakIt('breaks off at a stop of the service, and goes on after the next start', async () => {
       hangAt(2, 3);
       const { server } = restarted;
       const before = await restarted.start();

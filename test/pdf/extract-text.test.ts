@@ -2,11 +2,12 @@ import { expect } from 'chai';
 import { characterErrorRate } from '../support/character-errors.js';
 import { linesAt, pdfOf, widthOf, type PdfOptions, type PlacedText } from '../support/pdf-writer.js';
 import { readBy } from '../support/read-pdf.js';
+import { IS_SOAK } from '../support/soak.js';
 
 /** What the issue asks for. */
 const MOST_ERRORS = 0.02;
 /** The pages of a book, of which every fiftieth is blank. */
-const PAGES = process.env['SOAK'] === undefined ? 60 : 300;
+const PAGES = IS_SOAK ? 300 : 60;
 
 const LEFT = [
   'A council of agents reads a text, and one after',

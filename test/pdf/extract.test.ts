@@ -15,6 +15,7 @@ import { manualSystem } from '../support/manual-system.js';
 import { linesAt, pdfOf } from '../support/pdf-writer.js';
 import { rejectionOf } from '../support/rejection.js';
 import { untilTrue } from '../support/until-true.js';
+import { soakIt } from '../support/soak.js';
 
 /** A limit in which a child process starts even on a busy machine. */
 const AMPLE_MS = 120_000;
@@ -111,7 +112,7 @@ describe('Extraction in child processes', () => {
     expect(await reasonOf(Buffer.from('%PDF-1.7\nnothing else'))).to.equal('unreadable');
   });
 
-  it('reads a file when the time limit passes before the child process has started', async () => {
+  soakIt('reads a file when the time limit passes before the child process has started', async () => {
     const system = manualSystem();
     const reading = extractor({ timeoutMs: EXTRACT_LIMITS.timeoutMs }, system).extract(() => Promise.resolve(SOUND));
     await untilTrue(() => system.timers() > 0);
@@ -135,7 +136,7 @@ describe('Extraction in child processes', () => {
     expect(await reading).to.have.property('code', 'pdf.timed-out');
   });
 
-  it('refuses an XFA form or a portfolio whose only page is a placeholder', async () => {
+  soakIt('refuses an XFA form or a portfolio whose only page is a placeholder', async () => {
     const advice = linesAt(
       ['Please wait...', 'If this message is not eventually replaced by the proper contents, get another viewer.'],
       { x: 50, y: 100 },

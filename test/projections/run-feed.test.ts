@@ -15,9 +15,9 @@ import { openStoryLog, recordedStory } from '../support/story-log.js';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
 import { untilTrue } from '../support/until-true.js';
+import { IS_SOAK } from '../support/soak.js';
 
 const SEED = Number(process.env['SEED'] ?? 20260107);
-const IS_SOAK = process.env['SOAK'] !== undefined;
 const SCHEDULES = IS_SOAK ? 5_000 : 60;
 const { sha256 } = nodeSystem();
 

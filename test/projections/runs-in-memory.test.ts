@@ -20,9 +20,9 @@ import { openStoryLog, recordedStory, storyReader, appendStory } from '../suppor
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
 import type { RunState } from '../../src/run/state.js';
+import { IS_SOAK } from '../support/soak.js';
 
 const SEED = Number(process.env['SEED'] ?? 20260101);
-const IS_SOAK = process.env['SOAK'] !== undefined;
 const SCHEDULES = IS_SOAK ? 5_000 : 30;
 const { uuid } = nodeSystem();
 

@@ -9,6 +9,7 @@ import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
 import { councilScript, scriptedModel } from '../support/scripted-model.js';
 import { tempDir } from '../support/temp-dir.js';
+import { IS_SOAK } from '../support/soak.js';
 
 const COUNCIL: BlueprintCreate = {
   id: 'council',
@@ -30,7 +31,7 @@ const BROKEN: BlueprintCreate = {
 };
 
 /** Rounds of runs of all kinds. */
-const ROUNDS = process.env['SOAK'] === undefined ? 1 : 3;
+const ROUNDS = IS_SOAK ? 3 : 1;
 
 describe('A service with deleted read models', () => {
   it('answers every GET byte for byte the same', async () => {

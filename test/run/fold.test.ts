@@ -8,9 +8,8 @@ import { failureOf, finalDraftOf, isFinished } from '../../src/run/state.js';
 import type { Story } from '../support/given.js';
 import { attemptOf, completed, given, stateText, activeNodes } from '../support/given.js';
 import { drawsOf, named, outputOf, randomGraph, randomStory } from '../support/random-history.js';
+import { IS_SOAK } from '../support/soak.js';
 
-/** Number of histories for each property; a soak test tries many more. */
-const IS_SOAK = process.env['SOAK'] !== undefined;
 const HISTORIES = IS_SOAK ? 2_000 : 30;
 
 function seeds(): readonly number[] {

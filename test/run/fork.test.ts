@@ -30,11 +30,11 @@ import {
 import { drawsOf, named, outputOf, randomGraph, randomStory } from '../support/random-history.js';
 import { flatState } from '../support/whole-run.js';
 import { plainName } from '../support/open-engine.js';
+import { IS_SOAK } from '../support/soak.js';
 
-const IS_SOAK = process.env['SOAK'] !== undefined;
-const HISTORIES = IS_SOAK ? 200 : 4;
+const HISTORIES = IS_SOAK ? 200 : 3;
 /** Forks are played at one of this many events of a history, starting at a different event in each history. */
-const STRIDE = IS_SOAK ? 1 : 11;
+const STRIDE = IS_SOAK ? 1 : 13;
 
 const { sha256 } = nodeSystem();
 const FORK_ID = '00000000-0000-4000-8000-000000000002';

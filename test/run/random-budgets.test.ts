@@ -10,8 +10,9 @@ import { Budgets } from '../simulation/budgets.js';
 import type { Story } from '../support/given.js';
 import { activeNodes, attemptOf, failed, given } from '../support/given.js';
 import { drawsOf, named, outputOf, randomGraph } from '../support/random-history.js';
+import { IS_SOAK } from '../support/soak.js';
 
-const GRAPHS = process.env['SOAK'] === undefined ? 150 : 1_000;
+const GRAPHS = IS_SOAK ? 1_000 : 60;
 const MAX_COMMANDS = 60;
 const AMPLE = { tokens: 1_000_000, usd: 10_000 };
 

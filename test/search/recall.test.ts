@@ -8,13 +8,13 @@ import { realChunks, realQueries } from '../support/real-texts.js';
 import { recallOf } from '../support/recall.js';
 import { seededRandom } from '../support/seeded-random.js';
 import { tempDir } from '../support/temp-dir.js';
+import { IS_SOAK, soakIt } from '../support/soak.js';
 
 const SEED = Number(process.env['SEED'] ?? 20260101);
-const IS_SOAK = process.env['SOAK'] !== undefined;
 const [PASSAGES, QUERIES] = IS_SOAK ? [50_000, 100] : [1_500, 20];
 
 describe(`Search for the nearest chunks of real texts (SEED=${SEED})`, () => {
-  it(`has a recall@10 of at least 0.95 over ${PASSAGES} chunks`, async () => {
+  soakIt(`has a recall@10 of at least 0.95 over ${PASSAGES} chunks`, async () => {
     const dir = tempDir();
     const log = { identity: 'log-1', head: '1' };
     const setup = {

@@ -2,7 +2,7 @@
 import { createCipheriv, createHash } from 'node:crypto';
 import { fileOf, streamOf } from './pdf-writer.js';
 
-export const CIPHERS = ['rc4-40', 'rc4-128', 'aes-128', 'aes-256'] as const;
+export const CIPHERS = ['aes-256', 'rc4-40', 'aes-128', 'rc4-128'] as const;
 type Cipher = (typeof CIPHERS)[number];
 
 export interface Encryption {

@@ -10,9 +10,10 @@ import { startService } from '../support/running-service.js';
 import { openSharedLog } from '../support/shared-log.js';
 import { tempDir } from '../support/temp-dir.js';
 import { untilTrue } from '../support/until-true.js';
+import { soakIt } from '../support/soak.js';
 
 describe('Two instances of one log', () => {
-  it('count and export each run once, where its events are appended, and agree on the figures of all', async () => {
+  soakIt('count and export each run once, where its events are appended, and agree on the figures of all', async () => {
     const dir = tempDir();
     const shared = await openSharedLog(dir.path);
     const collector = await fakeServer<OtlpRequest>([sends({})]);

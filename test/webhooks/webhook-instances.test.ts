@@ -23,6 +23,7 @@ import { tempDir } from '../support/temp-dir.js';
 import { untilTrue } from '../support/until-true.js';
 import type { Receiver } from '../support/webhook-receiver.js';
 import { startReceiver } from '../support/webhook-receiver.js';
+import { soakIt } from '../support/soak.js';
 
 const INSTANCES = 3;
 const TYPES = ['RunStarted', 'NodeCompleted', 'RunCompleted'];
@@ -128,19 +129,22 @@ describe('Three instances with webhooks on one EventStoreDB', () => {
     }
   });
 
-  it('go on without the one that delivers when it is killed, with no event lost and each run in order', async () => {
-    const { webhookId, first, owner } = await withoutOwner();
-    owner.service.child.kill('SIGKILL');
-    const runIds = [first, ...(await Promise.all([0, 1].map((index) => seat(index).rest.start())))];
-    for (const [runId, wanted] of await wantedOf(runIds)) {
-      await receiver.until(() => new Set(gotOf(runId)).size === wanted.length);
-      // An attempt that was not recorded may be repeated.
-      expect([...new Set(gotOf(runId))]).to.deep.equal(wanted);
-      expect(gotOf(runId)).to.deep.equal(gotOf(runId).toSorted((one, other) => one - other));
-    }
-    await untilTrue(async () => (await ownerOf(webhookId)) !== undefined);
-    await owner.service.stop();
-  });
+  soakIt(
+    'go on without the one that delivers when it is killed, with no event lost and each run in order',
+    async () => {
+      const { webhookId, first, owner } = await withoutOwner();
+      owner.service.child.kill('SIGKILL');
+      const runIds = [first, ...(await Promise.all([0, 1].map((index) => seat(index).rest.start())))];
+      for (const [runId, wanted] of await wantedOf(runIds)) {
+        await receiver.until(() => new Set(gotOf(runId)).size === wanted.length);
+        // An attempt that was not recorded may be repeated.
+        expect([...new Set(gotOf(runId))]).to.deep.equal(wanted);
+        expect(gotOf(runId)).to.deep.equal(gotOf(runId).toSorted((one, other) => one - other));
+      }
+      await untilTrue(async () => (await ownerOf(webhookId)) !== undefined);
+      await owner.service.stop();
+    },
+  );
 
   it('send nothing out of order when the one that delivers is frozen, is replaced, and wakes', async () => {
     const { webhookId, first, owner } = await withoutOwner();
@@ -158,7 +162,7 @@ describe('Three instances with webhooks on one EventStoreDB', () => {
     expect(await ownerOf(webhookId)).not.to.equal(owner);
   });
 
-  it('take a webhook at once when the one that delivers stops, long before they suspect it', async () => {
+  soakIt('take a webhook at once when the one that delivers stops, long before they suspect it', async () => {
     await Promise.all(seats.map(({ service }) => service.stop()));
     seats = await Promise.all(['a', 'b'].map((name) => open(name, 600_000)));
     const { webhookId, first, owner } = await withoutOwner();
@@ -189,7 +193,7 @@ describe('Three instances with webhooks on one EventStoreDB', () => {
 });
 
 describe('An instance whose heartbeats failed for a while', () => {
-  it('delivers its webhooks again, although it would be the turn of another instance', async () => {
+  soakIt('delivers its webhooks again, although it would be the turn of another instance', async () => {
     const dir = tempDir();
     const server = await fakeEventStore(join(dir.path, 'server.sqlite'));
     const receiver = await startReceiver();

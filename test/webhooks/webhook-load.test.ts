@@ -10,11 +10,11 @@ import { startServiceProcess } from '../support/service-process.js';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
 import { untilTrue } from '../support/until-true.js';
+import { IS_SOAK } from '../support/soak.js';
 
 const PROBE = new URL('../support/memory-probe.js', import.meta.url).href;
-const IS_SOAK = process.env['SOAK'] !== undefined;
 /** Of every 20 webhooks one hangs, one answers 500, and both get the events of all runs; the others those of one blueprint. */
-const [WEBHOOKS, BLUEPRINTS, SECONDS] = IS_SOAK ? [1_000, 100, 60] : [60, 6, 3];
+const [WEBHOOKS, BLUEPRINTS, SECONDS] = IS_SOAK ? [1_000, 100, 60] : [40, 4, 1];
 /** A run has 12 events: 10,000 a minute. */
 const RUNS_A_SECOND = 14;
 /** The most bytes that the service may hold for one webhook that is 100 deliveries behind, and for all else. */

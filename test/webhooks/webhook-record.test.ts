@@ -14,6 +14,7 @@ import { onEmbeddedLog } from '../support/test-event-store.js';
 import { untilTrue } from '../support/until-true.js';
 import type { Receiver } from '../support/webhook-receiver.js';
 import { startReceiver } from '../support/webhook-receiver.js';
+import { soakIt } from '../support/soak.js';
 
 onEmbeddedLog(() => {
   describe('The record of webhooks', () => {
@@ -124,7 +125,7 @@ onEmbeddedLog(() => {
       await expectDelivers({ dataDir: bench.dataDir });
     });
 
-    it('survives `council salvage`', async () => {
+    soakIt('survives `council salvage`', async () => {
       await delivered(bench.dataDir);
       const target = join(bench.path, 'salvaged');
       const salvaged = await bench.council(['salvage', '--to', target]);
@@ -133,7 +134,7 @@ onEmbeddedLog(() => {
       await expectDelivers({ dataDir: target });
     });
 
-    it('survives `council migrate` to a server, where places in the log differ', async () => {
+    soakIt('survives `council migrate` to a server, where places in the log differ', async () => {
       const server: FakeEventStore = await fakeEventStore(join(bench.path, 'server.sqlite'));
       try {
         await delivered(bench.dataDir);

@@ -15,10 +15,10 @@ import { isOver, NO_RUN, restClient } from '../support/rest-client.js';
 import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
 import { seededRandom } from '../support/seeded-random.js';
+import { IS_SOAK } from '../support/soak.js';
 
-const IS_SOAK = process.env['SOAK'] !== undefined;
 const SEED = Number(process.env['SEED'] ?? 20261123);
-const SOCKETS = Number(process.env['SOCKETS'] ?? (IS_SOAK ? 100_000 : 300));
+const SOCKETS = Number(process.env['SOCKETS'] ?? (IS_SOAK ? 100_000 : 100));
 /** Concurrent sockets. */
 const CLIENTS = 8;
 /** The documented close codes, and those of RFC 6455 for faulty frames of a client: 1002, 1005, 1007. */

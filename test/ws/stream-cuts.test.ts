@@ -11,9 +11,9 @@ import { restClient } from '../support/rest-client.js';
 import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
 import { seededRandom } from '../support/seeded-random.js';
+import { IS_SOAK } from '../support/soak.js';
 
 const SEED = Number(process.env['SEED'] ?? 20260108);
-const IS_SOAK = process.env['SOAK'] !== undefined;
 const CONNECTIONS = IS_SOAK ? 1_000 : 60;
 /** The number of concurrent clients of each run. */
 const FOLLOWERS = 6;

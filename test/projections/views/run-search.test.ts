@@ -13,9 +13,9 @@ import { summaryWith, usageWith } from '../../support/run-summaries.js';
 import { seededRandom } from '../../support/seeded-random.js';
 import type { TempDir } from '../../support/temp-dir.js';
 import { tempDir } from '../../support/temp-dir.js';
+import { IS_SOAK } from '../../support/soak.js';
 
 const SEED = Number(process.env['SEED'] ?? 20261123);
-const IS_SOAK = process.env['SOAK'] !== undefined;
 const QUERIES = IS_SOAK ? 10_000 : 25;
 /** More runs than the search looks at first for words. */
 const RUNS = IS_SOAK ? 30_000 : 22_000;

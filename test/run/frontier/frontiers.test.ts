@@ -4,8 +4,9 @@ import { isFinished } from '../../../src/run/state.js';
 import type { Story } from '../../support/given.js';
 import { attemptOf, completed, given, activeNodes } from '../../support/given.js';
 import { drawsOf, named, outputOf, randomGraph } from '../../support/random-history.js';
+import { IS_SOAK } from '../../support/soak.js';
 
-const GRAPHS = process.env['SOAK'] === undefined ? 15 : 600;
+const GRAPHS = IS_SOAK ? 600 : 15;
 
 /**
  * Plays a random run to its end and approves its pauses. Calls `look` at every frontier, before any of its nodes has

@@ -22,8 +22,9 @@ import {
 } from '../../support/given.js';
 import { drawsOf, named, outputOf, randomGraph } from '../../support/random-history.js';
 import { plainName } from '../../support/open-engine.js';
+import { IS_SOAK } from '../../support/soak.js';
 
-const HISTORIES = process.env['SOAK'] === undefined ? 5 : 400;
+const HISTORIES = IS_SOAK ? 400 : 5;
 const APPROVE = { action: 'approve', modifiedState: null } as const;
 
 /** A run paused after these commands, with all earlier pauses approved. */

@@ -13,6 +13,7 @@ import { allFinished, runWhen } from '../../support/run-when.js';
 import { scriptedModel } from '../../support/scripted-model.js';
 import type { TempDir } from '../../support/temp-dir.js';
 import { tempDir } from '../../support/temp-dir.js';
+import { IS_SOAK } from '../../support/soak.js';
 
 const line = graphOf('one -> two; two -> three');
 const fork = graphOf(`
@@ -81,7 +82,7 @@ describe('Concurrent decisions', () => {
   });
 
   it('as approval and stop at once: the run is still paused, or continues after the next start', async () => {
-    for (let round = 0; round < 6; round += 1) {
+    for (let round = 0; round < (IS_SOAK ? 6 : 2); round += 1) {
       const runIds = await Promise.all(Array.from({ length: 5 }, () => startGodRun(engine, line)));
       const deciding = runIds.map((runId) => engine.registry.decidePause(runId, decision('approve')));
       for (let turn = 0; turn < round; turn += 1) await new Promise((resolve) => setImmediate(resolve));
