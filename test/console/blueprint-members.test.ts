@@ -4,6 +4,7 @@ import { CouncilClient } from '../../src/client/client.js';
 import { describeInBrowser, faultsIn } from '../support/console-browser.js';
 import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
+import { soakIt } from '../support/soak.js';
 
 describeInBrowser('The editor of a council with several minds', (browser) => {
   let service: RunningService;
@@ -87,7 +88,7 @@ describeInBrowser('The editor of a council with several minds', (browser) => {
     expect(await run.result()).to.include({ status: 'completed' });
   });
 
-  it('suggests the default model of each provider for nodes and members, and takes any other', async () => {
+  soakIt('suggests the default model of each provider for nodes and members, and takes any other', async () => {
     const { id } = await council.blueprints.create({ name: 'Jury', nodes: [{ id: 'jury', label: 'Jury' }] });
     const page = await browser.open(urlOf(id));
     await node(page, 'Jury').click();
@@ -104,7 +105,7 @@ describeInBrowser('The editor of a council with several minds', (browser) => {
     expect((await council.blueprints.get(id)).nodes[0]?.model).to.equal('far/away');
   });
 
-  it('makes a jury by mouse: members are added, moved, edited and removed', async () => {
+  soakIt('makes a jury by mouse: members are added, moved, edited and removed', async () => {
     const { id } = await council.blueprints.create({
       name: 'Jury',
       nodes: [
@@ -144,24 +145,27 @@ describeInBrowser('The editor of a council with several minds', (browser) => {
     ]);
   });
 
-  it('keeps an id that another member has in the field, with what is wrong, until it is changed or taken back', async () => {
-    const { id } = await council.blueprints.create({
-      name: 'Twins',
-      nodes: [{ id: 'panel', label: 'Panel', type: 'panel', members: ['offline', 'offline'] }],
-    });
-    const page = await browser.open(urlOf(id));
-    await node(page, 'Panel').click();
-    await page.locator('summary', { hasText: 'm2' }).click();
-    const field = page.getByRole('group', { name: 'm2' }).getByLabel('Member id');
-    await field.fill('m1');
-    await field.press('Tab');
-    await page.getByText('Another member has the id “m1”. The id is still “m2”.').waitFor();
-    expect(await field.inputValue()).to.equal('m1');
-    await field.press('Escape');
-    expect(await field.inputValue()).to.equal('m2');
-  });
+  soakIt(
+    'keeps an id that another member has in the field, with what is wrong, until it is changed or taken back',
+    async () => {
+      const { id } = await council.blueprints.create({
+        name: 'Twins',
+        nodes: [{ id: 'panel', label: 'Panel', type: 'panel', members: ['offline', 'offline'] }],
+      });
+      const page = await browser.open(urlOf(id));
+      await node(page, 'Panel').click();
+      await page.locator('summary', { hasText: 'm2' }).click();
+      const field = page.getByRole('group', { name: 'm2' }).getByLabel('Member id');
+      await field.fill('m1');
+      await field.press('Tab');
+      await page.getByText('Another member has the id “m1”. The id is still “m2”.').waitFor();
+      expect(await field.inputValue()).to.equal('m1');
+      await field.press('Escape');
+      expect(await field.inputValue()).to.equal('m2');
+    },
+  );
 
-  it('says that a rank without a panel is a warning, and not that the council is valid without one', async () => {
+  soakIt('says that a rank without a panel is a warning, and not that the council is valid without one', async () => {
     const { id } = await council.blueprints.create({ name: 'Alone', nodes: [{ id: 'w', label: 'Writer' }] });
     const page = await browser.open(urlOf(id));
     await node(page, 'Writer').click();
@@ -170,7 +174,7 @@ describeInBrowser('The editor of a council with several minds', (browser) => {
     await page.getByText('No path from the entry leads through a panel to the rank').first().waitFor();
   });
 
-  it('gives a rank reviewers of its own, or those of its panel', async () => {
+  soakIt('gives a rank reviewers of its own, or those of its panel', async () => {
     const { id } = await council.blueprints.create({
       name: 'Ranked',
       nodes: [
@@ -206,7 +210,7 @@ describeInBrowser('The editor of a council with several minds', (browser) => {
     expect((await council.blueprints.get(id)).nodes[1]).not.to.have.property('members');
   });
 
-  it('keeps the focus on the member that moves by keyboard', async () => {
+  soakIt('keeps the focus on the member that moves by keyboard', async () => {
     const { id } = await council.blueprints.create({
       name: 'Panel',
       nodes: [{ id: 'panel', label: 'Panel', type: 'panel', members: ['one', 'two', 'three'] }],

@@ -3,6 +3,7 @@ import { CouncilClient } from '../../src/client/client.js';
 import { describeInBrowser, faultsIn } from '../support/console-browser.js';
 import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
+import { soakIt } from '../support/soak.js';
 
 describeInBrowser('The options of a council in the editor', (browser) => {
   let service: RunningService;
@@ -14,7 +15,7 @@ describeInBrowser('The options of a council in the editor', (browser) => {
   });
   after(() => service.stop());
 
-  it('turn God Mode on and off for programs that call it as a model', async () => {
+  soakIt('turn God Mode on and off for programs that call it as a model', async () => {
     await council.blueprints.create({ id: 'poets', name: 'Poets', nodes: [{ id: 'write' }] });
     const page = await browser.open(`${service.url}/console/blueprints/poets`);
     const godMode = page.getByRole('checkbox', { name: 'God Mode when a program calls it as a model' });
@@ -35,7 +36,7 @@ describeInBrowser('The options of a council in the editor', (browser) => {
     expect(await savedAs(3)).to.equal(undefined);
   });
 
-  it('propose God Mode for every run with the first approval rule, and keep the choice against it', async () => {
+  soakIt('propose God Mode for every run with the first approval rule, and keep the choice against it', async () => {
     await council.blueprints.create({ id: 'board', name: 'Board', nodes: [{ id: 'write' }] });
     const page = await browser.open(`${service.url}/console/blueprints/board`);
     const [rule, always] = ['Approval rule for every pause', 'Pause every run for approval'].map((name) =>

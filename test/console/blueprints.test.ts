@@ -8,6 +8,7 @@ import { describeInBrowser, faultsIn } from '../support/console-browser.js';
 import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
 import { untilTrue } from '../support/until-true.js';
+import { soakIt } from '../support/soak.js';
 
 const HOSTILE = '<img src=x onerror="document.title=1"> & "quotes" \u202Eevil';
 
@@ -115,7 +116,7 @@ describeInBrowser('The editor of a blueprint', (browser) => {
     expect(edges.map(({ condition }) => condition)).to.deep.equal([null, 'rework']);
   });
 
-  it('moves a node by Shift and arrows and by mouse, and deletes it; each is undone', async () => {
+  soakIt('moves a node by Shift and arrows and by mouse, and deletes it; each is undone', async () => {
     const id = await saved();
     const page = await browser.open(urlOf(id));
     await node(page, 'Editor').focus();
@@ -139,7 +140,7 @@ describeInBrowser('The editor of a blueprint', (browser) => {
     expect(new Set(nodes.map(({ position }) => JSON.stringify(position))).size).to.equal(3);
   });
 
-  it('draws a wide council at a readable size, moves it sideways, and shows a new member', async () => {
+  soakIt('draws a wide council at a readable size, moves it sideways, and shows a new member', async () => {
     const experts = Array.from({ length: 9 }, (_, at) => ({ id: `e${at}`, label: `Expert ${at}` }));
     const id = await saved({
       name: 'Wide',
@@ -164,7 +165,7 @@ describeInBrowser('The editor of a blueprint', (browser) => {
     });
   });
 
-  it('compares two versions, and restores one as a new version', async () => {
+  soakIt('compares two versions, and restores one as a new version', async () => {
     const id = await saved();
     const page = await browser.open(urlOf(id));
     await node(page, 'Editor').click();
@@ -195,7 +196,7 @@ describeInBrowser('The editor of a blueprint', (browser) => {
     expect((await council.blueprints.get(id)).name).to.equal('Mine');
   });
 
-  it('asks before the user leaves unsaved changes', async () => {
+  soakIt('asks before the user leaves unsaved changes', async () => {
     const page = await browser.open(urlOf(await saved()));
     await page.getByLabel('Name').fill('Changed');
     await page.getByRole('link', { name: 'Inbox' }).click();
@@ -206,7 +207,7 @@ describeInBrowser('The editor of a blueprint', (browser) => {
     await page.getByRole('heading', { level: 1, name: 'Inbox' }).waitFor();
   });
 
-  it('tests an unsaved blueprint with the offline model, and links the run', async () => {
+  soakIt('tests an unsaved blueprint with the offline model, and links the run', async () => {
     const page = await browser.open(urlOf('new'));
     await page.getByRole('button', { name: 'Start with writer and critic' }).click();
     await page.getByRole('button', { name: 'Test', exact: true }).click();
@@ -218,7 +219,7 @@ describeInBrowser('The editor of a blueprint', (browser) => {
     expect(await page.getByText('not saved yet').count()).to.equal(1);
   });
 
-  it('sets the approvers after the deadline', async () => {
+  soakIt('sets the approvers after the deadline', async () => {
     const id = await saved();
     // The live check may report that no approver is named.
     const page = await browser.open(urlOf(id), { expectsRefusals: true });
@@ -250,7 +251,7 @@ describeInBrowser('The editor of a blueprint', (browser) => {
     expect(text).to.include('"condition": "rework"');
   });
 
-  it('imports a file of a front end after a preview', async () => {
+  soakIt('imports a file of a front end after a preview', async () => {
     const page = await browser.open(`${service.url}/console/blueprints`);
     const file = {
       nodes: [
@@ -275,7 +276,7 @@ describeInBrowser('The editor of a blueprint', (browser) => {
     expect(edges[0]).to.include({ animated: true });
   });
 
-  it('offers templates with a picture and a purpose, to try and to use', async () => {
+  soakIt('offers templates with a picture and a purpose, to try and to use', async () => {
     const page = await browser.open(`${service.url}/console/blueprints`);
     const jury = page.getByRole('region', { name: 'Templates' }).getByRole('listitem').filter({ hasText: 'median' });
     await jury.locator('svg rect').first().waitFor();
@@ -306,25 +307,28 @@ describeInBrowser('The editor of a blueprint', (browser) => {
     await page.close();
   });
 
-  it('keeps the entry of a council without a first member when a member is added, and lets the user set it', async () => {
-    const client = new CouncilClient({ url: service.url });
-    const nodes = [{ id: 'poet' }, { id: 'critic', type: 'critic' as const }];
-    const edges = [
-      { source: 'poet', target: 'critic' },
-      { source: 'critic', target: 'poet', type: 'conditional' as const, condition: 'rework' },
-    ];
-    const { id } = await client.blueprints.create({ name: 'A circle', nodes, edges });
-    const page = await browser.open(`${service.url}/console/blueprints/${id}`);
-    await page.getByRole('button', { name: 'Add a member' }).click();
-    await page.getByRole('checkbox', { name: 'A run begins here', checked: false }).waitFor();
-    await page.getByRole('button', { name: 'Save', exact: true }).click();
-    await page.getByText('Saved as version 2').waitFor();
-    expect(await client.blueprints.get(id)).to.include({ entry: 'poet' });
-    await page.getByRole('checkbox', { name: 'A run begins here' }).check();
-    await page.getByRole('button', { name: 'Save', exact: true }).click();
-    await page.getByText('Saved as version 3').waitFor();
-    const saved = await client.blueprints.get(id);
-    expect(saved.entry).to.equal(saved.nodes[2]?.id);
-    await page.close();
-  });
+  soakIt(
+    'keeps the entry of a council without a first member when a member is added, and lets the user set it',
+    async () => {
+      const client = new CouncilClient({ url: service.url });
+      const nodes = [{ id: 'poet' }, { id: 'critic', type: 'critic' as const }];
+      const edges = [
+        { source: 'poet', target: 'critic' },
+        { source: 'critic', target: 'poet', type: 'conditional' as const, condition: 'rework' },
+      ];
+      const { id } = await client.blueprints.create({ name: 'A circle', nodes, edges });
+      const page = await browser.open(`${service.url}/console/blueprints/${id}`);
+      await page.getByRole('button', { name: 'Add a member' }).click();
+      await page.getByRole('checkbox', { name: 'A run begins here', checked: false }).waitFor();
+      await page.getByRole('button', { name: 'Save', exact: true }).click();
+      await page.getByText('Saved as version 2').waitFor();
+      expect(await client.blueprints.get(id)).to.include({ entry: 'poet' });
+      await page.getByRole('checkbox', { name: 'A run begins here' }).check();
+      await page.getByRole('button', { name: 'Save', exact: true }).click();
+      await page.getByText('Saved as version 3').waitFor();
+      const saved = await client.blueprints.get(id);
+      expect(saved.entry).to.equal(saved.nodes[2]?.id);
+      await page.close();
+    },
+  );
 });

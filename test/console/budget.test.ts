@@ -10,6 +10,7 @@ import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
 import { councilScript, scriptedModel } from '../support/scripted-model.js';
 import { untilTrue } from '../support/until-true.js';
+import { soakIt } from '../support/soak.js';
 
 const PRICES = { 'scripted/scripted-1': { input_cost_per_token: 0.001, output_cost_per_token: 0.002 } };
 
@@ -70,7 +71,7 @@ describeInBrowser('A budget in the console', (browser) => {
     for (const text of ['$0.060', '30 in, 15 out']) await numbers.getByText(text, { exact: true }).waitFor();
   });
 
-  it('is raised or refused on the page of a run, whose pause offers no edit', async () => {
+  soakIt('is raised or refused on the page of a run, whose pause offers no edit', async () => {
     const run = await pausedRun();
     const page = await browser.open(urlOf(`runs/${run.id}`), { expectsRefusals: true });
     await newTotal(page).fill('101');
@@ -87,7 +88,7 @@ describeInBrowser('A budget in the console', (browser) => {
     expect(await decisionOn(run.id)).to.deep.equal([['reject', undefined]]);
   });
 
-  it('of a fork is shown with that of its run, and is another one if it is changed', async () => {
+  soakIt('of a fork is shown with that of its run, and is another one if it is changed', async () => {
     const run = await pausedRun();
     const page = await browser.open(urlOf(`runs/${run.id}`));
     await page.getByRole('button', { name: 'Fork here' }).click();
@@ -106,7 +107,7 @@ describeInBrowser('A budget in the console', (browser) => {
     expect(requested?.budget).to.deep.equal({ usd: null, tokens: 90_000, onExceeded: 'pause' });
   });
 
-  it('that finished a run is named as its end on its page', async () => {
+  soakIt('that finished a run is named as its end on its page', async () => {
     const first = (await (await pausedRun()).pause())?.state.budget?.needed_tokens ?? 0;
     const run = await council.runs.start({ topic: 'Oaks', budget: { tokens: first, on_exceeded: 'finish' } });
     await run.result();
@@ -116,7 +117,7 @@ describeInBrowser('A budget in the console', (browser) => {
     expect(await faultsIn(page)).to.deep.equal([]);
   });
 
-  it('of a blueprint is set, warned of without a price, and removed in the editor', async () => {
+  soakIt('of a blueprint is set, warned of without a price, and removed in the editor', async () => {
     const { id } = await council.blueprints.create({ name: 'Poets', nodes: [{ id: 'poet', model: 'other' }] });
     const page = await browser.open(urlOf(`blueprints/${id}`));
     await page.getByText('Budget of each run').click();
@@ -137,7 +138,7 @@ describeInBrowser('A budget in the console', (browser) => {
     expect(await council.blueprints.get(id)).to.not.have.property('budget');
   });
 
-  it('is raised in the inbox by one key, with the suggested total', async () => {
+  soakIt('is raised in the inbox by one key, with the suggested total', async () => {
     const run = await pausedRun();
     const page = await browser.open(urlOf('inbox'));
     await page.getByText(/^0 of 100 tokens spent\. To continue/).waitFor();

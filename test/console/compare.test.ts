@@ -5,6 +5,7 @@ import { describeInBrowser } from '../support/console-browser.js';
 import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
 import { scriptedModel } from '../support/scripted-model.js';
+import { soakIt } from '../support/soak.js';
 
 const HOSTILE = '<img src=x onerror="document.title=1">';
 
@@ -57,7 +58,7 @@ describeInBrowser('The comparison of two runs', (browser) => {
     expect(await row('Cost').allInnerTexts()).to.deep.equal(['not reported', 'not reported']);
   });
 
-  it('links the event of each step', async () => {
+  soakIt('links the event of each step', async () => {
     const page = await browser.open(pageOf(fork.id, parent.id));
     await page.getByText('A is a fork of B').waitFor();
     const critics = page.getByRole('article', { name: /^Critic/ });
@@ -66,7 +67,7 @@ describeInBrowser('The comparison of two runs', (browser) => {
     await page.getByText('B is a fork of A').waitFor();
   });
 
-  it('is updated while a run continues, and shows decisions', async () => {
+  soakIt('is updated while a run continues, and shows decisions', async () => {
     const blueprint = await council.blueprints.create({ name: 'One', nodes: [{ id: 'author', label: 'Author' }] });
     const [one, other] = await Promise.all(
       ['First', 'Second'].map((topic) => council.runs.start({ topic, blueprint, godMode: true })),
@@ -81,7 +82,7 @@ describeInBrowser('The comparison of two runs', (browser) => {
     await page.getByText('different').waitFor();
   });
 
-  it('reports that a run is not chosen or unknown', async () => {
+  soakIt('reports that a run is not chosen or unknown', async () => {
     const page = await browser.open(`${service.url}/console/compare?a=${parent.id}`, { expectsRefusals: true });
     await page.getByRole('link', { name: 'the list of runs' }).waitFor();
     await page.goto(pageOf(parent.id, '00000000-0000-4000-8000-000000000000'));

@@ -16,6 +16,7 @@ import { startService } from '../support/running-service.js';
 import { scriptedModel } from '../support/scripted-model.js';
 import { tempDir } from '../support/temp-dir.js';
 import { untilTrue } from '../support/until-true.js';
+import { soakIt } from '../support/soak.js';
 
 const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 
@@ -151,7 +152,7 @@ describeInBrowser('A decision in the console', (browser) => {
     });
   }
 
-  it('can be undone on another page of the console', async () => {
+  soakIt('can be undone on another page of the console', async () => {
     const runId = await paused(rest, service, 'Elsewhere');
     const page = await openAs('ann', `runs/${runId}`);
     await page.getByRole('heading', { name: 'before The poet' }).waitFor();
@@ -169,7 +170,7 @@ describeInBrowser('A decision in the console', (browser) => {
     expect(await decisionsOn(runId)).to.deep.equal([]);
   });
 
-  it('is named once on the page of its run, with one button that undoes it', async () => {
+  soakIt('is named once on the page of its run, with one button that undoes it', async () => {
     const runId = await paused(rest, service, 'Said once');
     const page = await openAs('ann', `runs/${runId}`);
     await page.getByText('Next: The poet').waitFor();
@@ -181,25 +182,28 @@ describeInBrowser('A decision in the console', (browser) => {
     expect(await decisionsOn(runId)).to.deep.equal([]);
   });
 
-  it('is sent at once if its text is longer than 60 KiB, or if the user has switched the undo window off', async () => {
-    const runId = await paused(rest, service, 'At once');
-    const page = await openAs('ann', 'inbox');
-    await cardOf(page, 'At once').getByText('Next: The poet').waitFor();
-    await button(page, 'Edit').click();
-    await page.getByRole('dialog').getByLabel('Draft', { exact: true }).fill('sea '.repeat(16_000));
-    await button(page, 'Send edit').click();
-    expect(await button(messages(page), 'Undo').count()).to.equal(0);
-    await untilTrue(async () => (await decisionsOn(runId)).length === 1);
-    await cardOf(page, 'At once').getByText('Next: The reader').waitFor();
-    await page.getByRole('button', { name: 'Shortcuts' }).click();
-    await page.getByLabel('Wait 5 seconds before a decision is sent').uncheck();
-    await page.keyboard.press('Escape');
-    await page.clock.install();
-    await page.clock.pauseAt((await page.evaluate<number>('Date.now()')) + 1_000);
-    await button(page, 'Approve').click();
-    await messages(page).getByText('Approved “At once”: The reader starts.', { exact: true }).waitFor();
-    expect((await decisionsOn(runId)).map(({ action }) => action)).to.deep.equal(['modify', 'approve']);
-  });
+  soakIt(
+    'is sent at once if its text is longer than 60 KiB, or if the user has switched the undo window off',
+    async () => {
+      const runId = await paused(rest, service, 'At once');
+      const page = await openAs('ann', 'inbox');
+      await cardOf(page, 'At once').getByText('Next: The poet').waitFor();
+      await button(page, 'Edit').click();
+      await page.getByRole('dialog').getByLabel('Draft', { exact: true }).fill('sea '.repeat(16_000));
+      await button(page, 'Send edit').click();
+      expect(await button(messages(page), 'Undo').count()).to.equal(0);
+      await untilTrue(async () => (await decisionsOn(runId)).length === 1);
+      await cardOf(page, 'At once').getByText('Next: The reader').waitFor();
+      await page.getByRole('button', { name: 'Shortcuts' }).click();
+      await page.getByLabel('Wait 5 seconds before a decision is sent').uncheck();
+      await page.keyboard.press('Escape');
+      await page.clock.install();
+      await page.clock.pauseAt((await page.evaluate<number>('Date.now()')) + 1_000);
+      await button(page, 'Approve').click();
+      await messages(page).getByText('Approved “At once”: The reader starts.', { exact: true }).waitFor();
+      expect((await decisionsOn(runId)).map(({ action }) => action)).to.deep.equal(['modify', 'approve']);
+    },
+  );
 
   it('is not sent if another approver decides first: the card and a message name the run and that approver', async () => {
     const runId = await paused(rest, service, 'Of both');
@@ -220,7 +224,7 @@ describeInBrowser('A decision in the console', (browser) => {
     expect([sent, (await decisionsOn(runId)).length]).to.deep.equal([[], 1]);
   });
 
-  it('leaves no trace once it is undone: the page says who decides the run then', async () => {
+  soakIt('leaves no trace once it is undone: the page says who decides the run then', async () => {
     const runId = await paused(rest, service, 'Undone');
     const page = await openAs('ann', 'inbox');
     await cardOf(page, 'Undone').getByText('Next: The poet').waitFor();
@@ -232,7 +236,7 @@ describeInBrowser('A decision in the console', (browser) => {
     await messages(page).getByText('ben rejected “Undone” just now.').waitFor();
   });
 
-  it('shows what is decided and the draft in the first screen of a phone', async () => {
+  soakIt('shows what is decided and the draft in the first screen of a phone', async () => {
     const runId = await paused(rest, service, 'On a phone');
     await rest.post(approvePath(runId), { action: 'approve' });
     await pausedBefore(service.context, runId, 'reader');
@@ -297,7 +301,7 @@ describeInBrowser('A decision in the console', (browser) => {
     expect(await decisionsOn(runId)).to.deep.equal([]);
   });
 
-  it('returns to its card with the reason if the service refuses it', async () => {
+  soakIt('returns to its card with the reason if the service refuses it', async () => {
     const runId = await paused(rest, service, 'Refused');
     const page = await openAs('ann', 'inbox');
     await cardOf(page, 'Refused').getByText('Next: The poet').waitFor();
@@ -342,7 +346,7 @@ describeInBrowser('What waits, in the console', (browser) => {
     }
   });
 
-  it('is decided after the service was killed under the open inbox and started again', async () => {
+  soakIt('is decided after the service was killed under the open inbox and started again', async () => {
     const dir = tempDir();
     const port = await freePort();
     const env = { ...process.env, PORT: String(port), DATA_DIR: dir.path };
@@ -372,7 +376,7 @@ describeInBrowser('What waits, in the console', (browser) => {
     }
   });
 
-  it('stands still while the service is away, without a pulsing mark', async () => {
+  soakIt('stands still while the service is away, without a pulsing mark', async () => {
     const service = await startService({ model: scriptedModel(() => 'hold') });
     try {
       restClient(service.url).read(
@@ -393,7 +397,7 @@ describeInBrowser('What waits, in the console', (browser) => {
     }
   });
 
-  it('is unknown before the first answer, and the page says so', async () => {
+  soakIt('is unknown before the first answer, and the page says so', async () => {
     const service = await startService();
     try {
       const page = await browser.open(`${service.url}/console/nothing`, { expectsRefusals: true });
@@ -413,7 +417,7 @@ describeInBrowser('What waits, in the console', (browser) => {
     }
   });
 
-  it('is unknown while the service is away: the page says so at its top, and times stand still', async () => {
+  soakIt('is unknown while the service is away: the page says so at its top, and times stand still', async () => {
     const dir = tempDir();
     const settings = { model: scriptedModel(), dataDir: dir.path, port: await freePort() };
     let service = await startService(settings);

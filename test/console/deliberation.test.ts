@@ -14,6 +14,7 @@ import { scriptedModel } from '../support/scripted-model.js';
 import { tempDir } from '../support/temp-dir.js';
 import { untilTrue } from '../support/until-true.js';
 import { councilOfMinds } from './council-of-minds.js';
+import { soakIt } from '../support/soak.js';
 
 const { events: EVENTS } = councilOfMinds();
 const closedAt = EVENTS.findIndex(({ type }) => type === 'PanelClosed');
@@ -59,7 +60,7 @@ describeInBrowser('The deliberation of a run', (browser) => {
     expect([...(await faultsIn(page)), ...(await overweight(page))]).to.deep.equal([]);
   });
 
-  it('shows a ranking as a table, with the place that each reviewer gave and the comments', async () => {
+  soakIt('shows a ranking as a table, with the place that each reviewer gave and the comments', async () => {
     const page = await open('?tab=deliberation');
     const section = sectionOf(page);
     const table = section.getByRole('group', { name: 'Ranking of Peer review' });
@@ -83,7 +84,7 @@ describeInBrowser('The deliberation of a run', (browser) => {
     await meaning.waitFor();
   });
 
-  it('shows an analysis as five lists with the labels of members, and the scores of a jury', async () => {
+  soakIt('shows an analysis as five lists with the labels of members, and the scores of a jury', async () => {
     const page = await open('?tab=deliberation');
     const section = sectionOf(page);
     const lists = ['Consensus', 'Contradictions', 'Partial coverage', 'Unique insights', 'Blind spots'];
@@ -102,7 +103,7 @@ describeInBrowser('The deliberation of a run', (browser) => {
     expect(await page.innerText('body')).not.to.match(/confidence|certainty/i);
   });
 
-  it('shows at every event what the members were doing then', async () => {
+  soakIt('shows at every event what the members were doing then', async () => {
     const page = await open(`?at=${closedAt - 1}&tab=deliberation`);
     const section = sectionOf(page);
     const states = async (): Promise<readonly string[]> =>
@@ -117,7 +118,7 @@ describeInBrowser('The deliberation of a run', (browser) => {
     expect(await states()).to.deep.equal(['answered', 'answered', 'answered', 'discarded', 'failed']);
   });
 
-  it('has labels in events and in a comparison, not the letters that reviewers saw', async () => {
+  soakIt('has labels in events and in a comparison, not the letters that reviewers saw', async () => {
     const page = await open('?tab=events');
     const ranked = page.getByRole('list', { name: 'Events' }).getByText('of Peer review ranked the answers').first();
     const { seq } = EVENTS.find(({ data }) => 'output' in data && 'ranking' in data.output) ?? { seq: -1 };
@@ -133,7 +134,7 @@ describeInBrowser('The deliberation of a run', (browser) => {
     expect(await judge.innerText()).to.not.include('"response"');
   });
 
-  it('has a lane in the timeline that opens into the lanes of its members', async () => {
+  soakIt('has a lane in the timeline that opens into the lanes of its members', async () => {
     const page = await open('?tab=timeline');
     const timeline = page.getByRole('region', { name: 'Timeline' });
     const toggle = timeline.getByRole('button', { name: 'Members of Panel' });
@@ -150,7 +151,7 @@ describeInBrowser('The deliberation of a run', (browser) => {
     await timeline.getByRole('group', { name: 'West' }).waitFor({ state: 'detached' });
   });
 
-  it('is in a shared file too, offline', async () => {
+  soakIt('is in a shared file too, offline', async () => {
     const page = await open();
     const [download] = await Promise.all([
       page.waitForEvent('download'),
@@ -201,7 +202,7 @@ describeInBrowser('A panel at work', (browser) => {
   });
   after(() => service.stop());
 
-  it('shows what each member writes, apart from the others', async () => {
+  soakIt('shows what each member writes, apart from the others', async () => {
     const members = ['sea', 'land'].map((name) => ({ id: name, label: `The ${name}`, model: name }));
     const blueprint = await council.blueprints.create({
       name: 'Pair',

@@ -5,6 +5,7 @@ import { describeInBrowser, faultsIn } from '../support/console-browser.js';
 import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
 import { scriptedModel } from '../support/scripted-model.js';
+import { soakIt } from '../support/soak.js';
 
 const DRAFT = `# A plan for the harbour
 
@@ -53,7 +54,7 @@ describeInBrowser('A draft in Markdown', (browser) => {
     expect(await faultsIn(page)).to.deep.equal([]);
   });
 
-  it('appears as plain text if the Markdown parser cannot load, and a graph shows an error', async () => {
+  soakIt('appears as plain text if the Markdown parser cannot load, and a graph shows an error', async () => {
     const page = await browser.open(`${service.url}/console/documents`, { expectsRefusals: true });
     await page.context().route(/\/(markdown|graph-layout)-\w+\.js$/, (asked) => asked.fulfill({ status: 404 }));
     await page.goto(`${service.url}/console/runs/${run.id}`);

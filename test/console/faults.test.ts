@@ -13,6 +13,7 @@ import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
 import { tempDir } from '../support/temp-dir.js';
 import { untilTrue } from '../support/until-true.js';
+import { soakIt } from '../support/soak.js';
 
 const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 
@@ -50,7 +51,7 @@ describeInBrowser('The console during failures', (browser) => {
     await page.getByText('unsaved changes').waitFor();
   }
 
-  it('shows “Page not found” for an unknown path, and the list for a run path without an id', async () => {
+  soakIt('shows “Page not found” for an unknown path, and the list for a run path without an id', async () => {
     const page = await openAs('ann', 'nowhere/at/all');
     await page.getByRole('heading', { level: 1, name: 'Page not found' }).waitFor();
     await page.getByRole('link', { name: 'Show the runs' }).click();
@@ -59,7 +60,7 @@ describeInBrowser('The console during failures', (browser) => {
     await page.getByRole('heading', { level: 1, name: 'Runs' }).waitFor();
   });
 
-  it('opens every page while the service does not answer', async () => {
+  soakIt('opens every page while the service does not answer', async () => {
     const page = await openAs('ann', '');
     await page.getByRole('heading', { level: 1, name: 'Runs' }).waitFor();
     await page.context().setOffline(true);
@@ -126,7 +127,7 @@ describeInBrowser('The console during failures', (browser) => {
     }
   });
 
-  it('shows in an open dialog that the service does not answer', async () => {
+  soakIt('shows in an open dialog that the service does not answer', async () => {
     const short = await startService();
     try {
       await new CouncilClient({ url: short.url }).runs.start({ topic: 'The sea' });
@@ -141,7 +142,7 @@ describeInBrowser('The console during failures', (browser) => {
     }
   });
 
-  it('ignores invalid filters in the URL', async () => {
+  soakIt('ignores invalid filters in the URL', async () => {
     await (await ann.runs.start({ topic: '## The **sea**' })).result();
     const page = await openAs('ann', '?status=no&sort=no&min_score=99&max_score=x&from=2026-13-45&to=soon');
     // The words of a topic, without Markdown signs.
@@ -149,7 +150,7 @@ describeInBrowser('The console during failures', (browser) => {
     expect(await page.getByRole('alert').count()).to.equal(0);
   });
 
-  it('keeps unsaved changes when a session ends, for the same user only', async () => {
+  soakIt('keeps unsaved changes when a session ends, for the same user only', async () => {
     const { id } = await ann.blueprints.create(bodyOf(STARTER));
     const page = await openAs('ann', `blueprints/${id}`);
     await changedBlueprint(page, 'Not saved yet');
@@ -167,7 +168,7 @@ describeInBrowser('The console during failures', (browser) => {
     await page.getByRole('heading', { level: 1, name: STARTER.name }).waitFor();
   });
 
-  it('asks before a tab with unsaved changes closes, but not after saving', async () => {
+  soakIt('asks before a tab with unsaved changes closes, but not after saving', async () => {
     const { id } = await ann.blueprints.create(bodyOf(STARTER));
     const page = await openAs('ann', `blueprints/${id}`);
     const asked: string[] = [];

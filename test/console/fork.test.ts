@@ -6,6 +6,7 @@ import { history, recordOf } from '../support/console-records.js';
 import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
 import { councilScript, scriptedModel } from '../support/scripted-model.js';
+import { soakIt } from '../support/soak.js';
 
 describe('The changes of a fork', () => {
   const before = draftOf(recordOf(history('fixed-graph')), 6);
@@ -90,7 +91,7 @@ describeInBrowser('Forks in the console', (browser) => {
     await page.getByRole('heading', { level: 1, name: 'The lake' }).waitFor();
   });
 
-  it('show why a fork is refused, and start none', async () => {
+  soakIt('show why a fork is refused, and start none', async () => {
     const run = await council.runs.start({ topic: 'The sea' });
     await run.result();
     const page = await browser.open(`${service.url}/console/runs/${run.id}?at=5`, { expectsRefusals: true });

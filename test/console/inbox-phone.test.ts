@@ -5,6 +5,7 @@ import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
 import { scriptedModel } from '../support/scripted-model.js';
 import { untilTrue } from '../support/until-true.js';
+import { soakIt } from '../support/soak.js';
 
 const PHONE = { width: 360, height: 740 };
 
@@ -35,7 +36,7 @@ describeInBrowser('The inbox on a phone', (browser) => {
     await page.close();
   });
 
-  it('leaves most of the page free while three decisions can be undone', async () => {
+  soakIt('leaves most of the page free while three decisions can be undone', async () => {
     const page = await browser.open(`${service.url}/console/nothing`, { ...PHONE, expectsRefusals: true });
     await page.clock.install();
     await page.goto(`${service.url}/console/inbox`);

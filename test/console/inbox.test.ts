@@ -15,6 +15,7 @@ import type { Reply } from '../support/scripted-model.js';
 import { scriptedModel } from '../support/scripted-model.js';
 import { tempDir } from '../support/temp-dir.js';
 import { untilTrue } from '../support/until-true.js';
+import { soakIt } from '../support/soak.js';
 
 const HOSTILE = '# Title\n\n<img src=x onerror="document.title = 1">\n\n<script>document.title = 2</script> **end**';
 
@@ -151,7 +152,7 @@ describeInBrowser('The inbox', (browser) => {
     expect(await decisionsOn(runId)).to.have.length(1);
   });
 
-  it('opens the card in the URL, even if another waits longer', async () => {
+  soakIt('opens the card in the URL, even if another waits longer', async () => {
     await paused(god, 'Waits longer');
     const named = await paused(god, 'Named');
     const page = await openAs('ann', `?run=${named}`);
@@ -160,7 +161,7 @@ describeInBrowser('The inbox', (browser) => {
     expect(await cardOf(page, 'Waits longer').getByLabel('Comment').count()).to.equal(0);
   });
 
-  it('says that the run in the URL does not wait, before the user decides another one', async () => {
+  soakIt('says that the run in the URL does not wait, before the user decides another one', async () => {
     await paused(god, 'Waits longer');
     const decided = await paused(god, 'Named');
     await god.rest.post(approvePath(decided), { action: 'reject' });
@@ -176,7 +177,7 @@ describeInBrowser('The inbox', (browser) => {
     expect(await notice.count()).to.equal(0);
   });
 
-  it('marks the runs on which the user has voted', async () => {
+  soakIt('marks the runs on which the user has voted', async () => {
     await paused(god, 'Two must agree', { ...PAIR, approvals: { quorum: 2 } });
     await paused(god, 'Another');
     const page = await openAs('ann');
@@ -197,7 +198,7 @@ describeInBrowser('The inbox', (browser) => {
     expect(names.find((name) => name.includes('Approve'))).to.match(/^Approve\s*a$/);
   });
 
-  it('walks the rows of the list by the arrow keys, and the focus follows', async () => {
+  soakIt('walks the rows of the list by the arrow keys, and the focus follows', async () => {
     await paused(god, 'First');
     await paused(god, 'Second');
     const page = await openAs('ann');
@@ -262,7 +263,7 @@ describeInBrowser('The inbox', (browser) => {
     });
   }
 
-  it('ignores a shortcut right after another user decided the selected card', async () => {
+  soakIt('ignores a shortcut right after another user decided the selected card', async () => {
     const one = await paused(god, 'One');
     const two = await paused(god, 'Two');
     const page = await openAs('ann');
@@ -311,7 +312,7 @@ describeInBrowser('The inbox', (browser) => {
     expect(await decisionsOn(runId)).to.have.lengthOf(1);
   });
 
-  it('keeps a pause with a quorum of two until both users approve, and shows the votes', async () => {
+  soakIt('keeps a pause with a quorum of two until both users approve, and shows the votes', async () => {
     const runId = await paused(god, 'Of two', { ...PAIR, approvals: { by: ['ann', 'ben'], quorum: 2 } });
     const [anns, bens] = [await openAs('ann'), await openAs('ben')];
     await anns.getByLabel('Comment').fill('Fine with me');
@@ -358,7 +359,7 @@ describeInBrowser('The inbox', (browser) => {
     });
   });
 
-  it('keeps a closed edit, and shows when it is too late', async () => {
+  soakIt('keeps a closed edit, and shows when it is too late', async () => {
     const runId = await paused(god, 'Edited late');
     const page = await openAs('ann');
     await button(page, 'Edit').click();
@@ -375,7 +376,7 @@ describeInBrowser('The inbox', (browser) => {
     expect(await draft.inputValue()).to.equal('Mine');
   });
 
-  it('edits each of two live branches separately', async () => {
+  soakIt('edits each of two live branches separately', async () => {
     const runId = await paused(god, 'Of branches', FORKED);
     const page = await openAs('ann');
     await button(page, 'Approve').click();
@@ -389,7 +390,7 @@ describeInBrowser('The inbox', (browser) => {
     expect(decided?.modifiedState).to.deep.equal({ branches: [{ node: 'right', current_draft: 'The right sea.' }] });
   });
 
-  it('names the member at which a draft waits by its label', async () => {
+  soakIt('names the member at which a draft waits by its label', async () => {
     await paused(god, 'Uneven', {
       nodes: [{ id: 'poet' }, { id: 'left' }, { id: 'right' }, { id: 'more' }, { id: 'join', label: 'The joiner' }],
       edges: [
@@ -410,7 +411,7 @@ describeInBrowser('The inbox', (browser) => {
     await page.getByText('Draft waiting at The joiner').waitFor();
   });
 
-  it('shows the changes of a draft since the last pause, and the draft in full', async () => {
+  soakIt('shows the changes of a draft since the last pause, and the draft in full', async () => {
     const three = {
       nodes: [...PAIR.nodes, { id: 'last' }],
       edges: [...PAIR.edges, { source: 'reader', target: 'last' }],
@@ -427,7 +428,7 @@ describeInBrowser('The inbox', (browser) => {
     await page.locator('.prose', { hasText: 'The sea is very wide and blue.' }).waitFor();
   });
 
-  it('shows the deadline with its effect, and who else may decide', async () => {
+  soakIt('shows the deadline with its effect, and who else may decide', async () => {
     await paused(god, 'Soon', {
       ...PAIR,
       approvals: { deadline: { after_ms: 7_200_000, then: { escalate: ['zoe'] } } },
@@ -483,7 +484,7 @@ describeInBrowser('The inbox', (browser) => {
     await untilTrue(async () => !(await page.title()).includes('('));
   });
 
-  it('has no accessibility fault in any theme or width, nor has its edit dialog', async () => {
+  soakIt('has no accessibility fault in any theme or width, nor has its edit dialog', async () => {
     const topic = 'Whether_a_word_that_is_much_longer_than_a_phone_is_wide_breaks';
     await paused(god, topic, { ...FORKED, approvals: { deadline: { after_ms: 50_000, then: 'reject' } } });
     const page = await openAs('ann');
@@ -501,7 +502,7 @@ describeInBrowser('The inbox over a restart of the service', (browser) => {
   const dir = tempDir();
   after(() => dir.remove());
 
-  it('removes decided pauses and shows new ones once', async () => {
+  soakIt('removes decided pauses and shows new ones once', async () => {
     const settings = { model, dataDir: dir.path, port: await freePort() };
     let service = await startService(settings);
     try {

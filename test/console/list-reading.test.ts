@@ -5,6 +5,7 @@ import { CouncilClient } from '../../src/client/client.js';
 import { describeInBrowser, faultsIn, settled } from '../support/console-browser.js';
 import type { LivedInService } from '../support/lived-in-service.js';
 import { startLivedInService } from '../support/lived-in-service.js';
+import { soakIt } from '../support/soak.js';
 
 describeInBrowser('The list of runs, read by a person', (browser) => {
   let town: LivedInService;
@@ -22,7 +23,7 @@ describeInBrowser('The list of runs, read by a person', (browser) => {
     return page;
   }
 
-  it('exports all runs that pass the filters, selected or not', async () => {
+  soakIt('exports all runs that pass the filters, selected or not', async () => {
     const page = await openAs(town.keys.eve, '?status=completed');
     const council = new CouncilClient({ url: town.url, key: town.keys.ann });
     const { completed } = await council.runs.counts({ trial: false });
@@ -35,7 +36,7 @@ describeInBrowser('The list of runs, read by a person', (browser) => {
     await page.close();
   });
 
-  it('shows why a run failed in the words of its page, as wide as its topic', async () => {
+  soakIt('shows why a run failed in the words of its page, as wide as its topic', async () => {
     const page = await openAs(town.keys.ann, '?outcome=failed');
     const row = page.locator('tr[data-line]').filter({ hasText: 'Night buses' });
     const reason = row.locator('.topic .reason');

@@ -5,6 +5,7 @@ import { describeInBrowser, settled } from '../support/console-browser.js';
 import { CouncilClient } from '../../src/client/client.js';
 import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
+import { soakIt } from '../support/soak.js';
 
 const STYLES = new URL('../../../src/console/styles/', import.meta.url);
 const PLACES = ['', 'inbox', 'blueprints', 'blueprints/new', 'documents', 'overview', 'models', 'settings'];
@@ -51,7 +52,7 @@ describeInBrowser('The look of the console', (browser) => {
     await page.close();
   });
 
-  it('draws the border of a field with a contrast of at least 3:1 (WCAG 1.4.11), light and dark', async () => {
+  soakIt('draws the border of a field with a contrast of at least 3:1 (WCAG 1.4.11), light and dark', async () => {
     const page = await openAt(1280, '');
     for (const colorScheme of ['light', 'dark'] as const) {
       await page.emulateMedia({ colorScheme });
@@ -64,7 +65,7 @@ describeInBrowser('The look of the console', (browser) => {
     await page.close();
   });
 
-  it('shows the whole name of every page in the navigation at 1280 and 1024 pixels', async () => {
+  soakIt('shows the whole name of every page in the navigation at 1280 and 1024 pixels', async () => {
     for (const width of [1280, 1024]) {
       const page = await openAt(width, '');
       const hidden = await page.evaluate<number>(
@@ -75,7 +76,7 @@ describeInBrowser('The look of the console', (browser) => {
     }
   });
 
-  it('shows the whole name of the current page in the navigation of a phone', async () => {
+  soakIt('shows the whole name of the current page in the navigation of a phone', async () => {
     for (const place of ['overview', 'models']) {
       const page = await browser.open(`${service.url}/console/${place}`, { width: 360 });
       await settled(page);
@@ -88,7 +89,7 @@ describeInBrowser('The look of the console', (browser) => {
     }
   });
 
-  it('shows every tab of a run at 800 pixels', async () => {
+  soakIt('shows every tab of a run at 800 pixels', async () => {
     const page = await openAt(800, `runs/${waiting}`);
     await page.getByRole('tab', { name: 'Draft' }).waitFor();
     const hidden = await page.evaluate<number>(
@@ -120,7 +121,7 @@ describeInBrowser('The look of the console', (browser) => {
     }
   });
 
-  it('aligns numbers with the heads of their columns, at the right', async () => {
+  soakIt('aligns numbers with the heads of their columns, at the right', async () => {
     const page = await openAt(1280, 'models');
     await page.getByRole('columnheader', { name: 'Input' }).waitFor();
     const aligned = await page.evaluate<readonly string[]>(

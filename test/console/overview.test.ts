@@ -5,6 +5,7 @@ import type { LivedInService } from '../support/lived-in-service.js';
 import { startLivedInService } from '../support/lived-in-service.js';
 import { startService } from '../support/running-service.js';
 import { scriptedModel } from '../support/scripted-model.js';
+import { soakIt } from '../support/soak.js';
 
 describeInBrowser('The overview', (browser) => {
   let town: LivedInService;
@@ -46,7 +47,7 @@ describeInBrowser('The overview', (browser) => {
     await page.close();
   });
 
-  it('lists the council with the highest cost first, and whole months for every range', async () => {
+  soakIt('lists the council with the highest cost first, and whole months for every range', async () => {
     const service = await startService({
       model: { ...scriptedModel(), fullName: (name = 'scripted-1') => `scripted/${name}` },
       eventStore: null,

@@ -10,6 +10,7 @@ import { startService } from '../support/running-service.js';
 import { scriptedModel } from '../support/scripted-model.js';
 import { tempDir } from '../support/temp-dir.js';
 import { untilTrue } from '../support/until-true.js';
+import { soakIt } from '../support/soak.js';
 
 const REASON = 'The context is too long';
 const model = scriptedModel(({ promptInput: { label } }) =>
@@ -40,7 +41,7 @@ describeInBrowser('The end of a run', (browser) => {
   });
   after(() => service.stop());
 
-  it('leads from the reason of a failure to the step that failed', async () => {
+  soakIt('leads from the reason of a failure to the step that failed', async () => {
     const page = await browser.open(`${service.url}/console/runs/${failed}`);
     await page.getByRole('button', { name: 'Show the failed step' }).click();
     await page.waitForURL(/step=2/);
@@ -50,7 +51,7 @@ describeInBrowser('The end of a run', (browser) => {
     await page.close();
   });
 
-  it('gives a reader of a shared file no advice to fork, and its title the left edge', async () => {
+  soakIt('gives a reader of a shared file no advice to fork, and its title the left edge', async () => {
     const page = await browser.open(`${service.url}/console/runs/${failed}`);
     await page.getByText('then fork the run before it').waitFor();
     await page.getByRole('button', { name: 'Share' }).click();
@@ -68,7 +69,7 @@ describeInBrowser('The end of a run', (browser) => {
     await page.close();
   });
 
-  it('says on the page of a run that waits what happens at its deadline', async () => {
+  soakIt('says on the page of a run that waits what happens at its deadline', async () => {
     const { id } = await council.blueprints.create({
       ...{ name: 'Hurried', nodes: [{ id: 'poet' }] },
       approvals: { deadline: { after_ms: 86_400_000, then: 'reject' } },

@@ -15,6 +15,7 @@ import { scriptedModel } from '../support/scripted-model.js';
 import { tempDir } from '../support/temp-dir.js';
 import { unzipped } from '../support/unzipped.js';
 import { untilTrue } from '../support/until-true.js';
+import { soakIt } from '../support/soak.js';
 
 const SENTENCE = 'Ships carry most goods, and the harbour was last dredged in the year 1998. ';
 const DRAFT = `# A plan for the harbour
@@ -71,7 +72,7 @@ describeInBrowser('The result of a run', (browser) => {
   const open = (query = '', options = {}): Promise<Page> =>
     browser.open(`${service.url}/console/runs/${run.id}${query}`, options);
 
-  it('is a document of about 70 characters a line, with headings that differ in size', async () => {
+  soakIt('is a document of about 70 characters a line, with headings that differ in size', async () => {
     const page = await open();
     const draft = page.getByRole('region', { name: 'Draft' });
     await draft.getByRole('heading', { level: 3, name: 'A plan for the harbour' }).waitFor();
@@ -94,7 +95,7 @@ describeInBrowser('The result of a run', (browser) => {
     expect(await page.title()).to.equal('The harbour · Run · Council');
   });
 
-  it('is copied as Markdown and as rich text, and other copy buttons name what they copy', async () => {
+  soakIt('is copied as Markdown and as rich text, and other copy buttons name what they copy', async () => {
     const page = await open();
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
     await page.getByRole('cell', { name: 'Quay wall' }).waitFor();
@@ -119,7 +120,7 @@ describeInBrowser('The result of a run', (browser) => {
     }
   });
 
-  it('is copied too where the browser gives a page no clipboard', async () => {
+  soakIt('is copied too where the browser gives a page no clipboard', async () => {
     const page = await browser.open(`${service.url}/console/documents`);
     await page.context().grantPermissions(['clipboard-read']);
     await page.context().addInitScript(`{
@@ -159,7 +160,7 @@ describeInBrowser('The result of a run', (browser) => {
     await page.getByText('Every recorded event with its hash').waitFor({ state: 'detached' });
   });
 
-  it('is printed with nothing but its title and its draft, and the title is the largest', async () => {
+  soakIt('is printed with nothing but its title and its draft, and the title is the largest', async () => {
     const page = await open('', { isDark: true });
     await page.getByRole('cell', { name: 'Quay wall' }).waitFor();
     await page.emulateMedia({ media: 'print' });
@@ -199,7 +200,7 @@ describeInBrowser('The result of a run', (browser) => {
     }
   });
 
-  it('has a thin line over the events that opens when it is touched, and replays the run', async () => {
+  soakIt('has a thin line over the events that opens when it is touched, and replays the run', async () => {
     const page = await open();
     const line = page.getByRole('region', { name: 'Event navigation' });
     const slider = page.getByRole('slider', { name: 'Event shown' });
@@ -225,7 +226,7 @@ describeInBrowser('The result of a run', (browser) => {
     expect(await slider.inputValue()).to.equal(await slider.getAttribute('max'));
   });
 
-  it('counts events and drafts the same everywhere, and takes the threshold of its critic', async () => {
+  soakIt('counts events and drafts the same everywhere, and takes the threshold of its critic', async () => {
     const page = await open('?tab=events');
     const { events } = await run.verify();
     await page.getByText(`${events}/${events}`, { exact: true }).waitFor();
@@ -245,7 +246,7 @@ describeInBrowser('The result of a run', (browser) => {
     expect(await faultsIn(page)).to.deep.equal([]);
   });
 
-  it('links the runs before and after it', async () => {
+  soakIt('links the runs before and after it', async () => {
     const page = await open();
     await page.getByRole('link', { name: 'Newer run' }).click();
     await page.getByRole('heading', { level: 1, name: 'A newer one' }).waitFor();
@@ -257,7 +258,7 @@ describeInBrowser('The result of a run', (browser) => {
     expect(await page.getByRole('link', { name: 'Older run' }).count()).to.equal(0);
   });
 
-  it('links the runs beside it in the list from which it was opened, also after a reload', async () => {
+  soakIt('links the runs beside it in the list from which it was opened, also after a reload', async () => {
     // The harbour started between the two runs of the built-in council, and has fewer drafts.
     const page = await browser.open(`${service.url}/console/?blueprint_id=council`);
     await page.getByRole('link', { name: 'An older one' }).click();
@@ -277,44 +278,47 @@ describeInBrowser('The result of a run', (browser) => {
     expect(await page.getByRole('link', { name: 'Next run' }).count()).to.equal(0);
   });
 
-  it('begins within the first screen of a phone, where the timeline scrolls and a turn fits the graph again', async () => {
-    const page = await open('', { width: 360, height: 740 });
-    const text = page.getByRole('heading', { level: 3, name: 'A plan for the harbour' });
-    expect(present(await text.boundingBox(), 'draft').y).to.be.below(600);
-    await page.getByRole('button', { name: 'Share' }).click();
-    const item = present(await page.getByRole('button', { name: 'Record (HTML)' }).boundingBox(), 'item');
-    expect([item.x >= 0, item.x + item.width <= 360]).to.deep.equal([true, true]);
-    await page.keyboard.press('Escape');
-    await page.getByRole('button', { name: 'Trace' }).click();
-    const graph = page.getByRole('group', { name: 'Council' });
-    const [first, last] = ['Author', 'Editor'].map((name) => graph.getByRole('button', { name }).first());
-    const isInside = async (): Promise<boolean> => {
-      const [outer, ...inner] = await Promise.all(
-        [graph, present(first, 'node'), present(last, 'node')].map((each) => each.boundingBox()),
+  soakIt(
+    'begins within the first screen of a phone, where the timeline scrolls and a turn fits the graph again',
+    async () => {
+      const page = await open('', { width: 360, height: 740 });
+      const text = page.getByRole('heading', { level: 3, name: 'A plan for the harbour' });
+      expect(present(await text.boundingBox(), 'draft').y).to.be.below(600);
+      await page.getByRole('button', { name: 'Share' }).click();
+      const item = present(await page.getByRole('button', { name: 'Record (HTML)' }).boundingBox(), 'item');
+      expect([item.x >= 0, item.x + item.width <= 360]).to.deep.equal([true, true]);
+      await page.keyboard.press('Escape');
+      await page.getByRole('button', { name: 'Trace' }).click();
+      const graph = page.getByRole('group', { name: 'Council' });
+      const [first, last] = ['Author', 'Editor'].map((name) => graph.getByRole('button', { name }).first());
+      const isInside = async (): Promise<boolean> => {
+        const [outer, ...inner] = await Promise.all(
+          [graph, present(first, 'node'), present(last, 'node')].map((each) => each.boundingBox()),
+        );
+        const { x, y, width, height } = present(outer, 'graph');
+        return inner.every((box) => {
+          const node = present(box, 'node');
+          return node.x >= x && node.y >= y && node.x + node.width <= x + width && node.y + node.height <= y + height;
+        });
+      };
+      await present(first, 'node').waitFor();
+      expect(await isInside()).to.equal(true);
+      const scale = async (): Promise<number> => present(await present(first, 'node').boundingBox(), 'node').x;
+      const before = await scale();
+      await page.setViewportSize({ width: 740, height: 360 });
+      await page.waitForFunction(`document.querySelector('.graph-node').getBoundingClientRect().x !== ${before}`);
+      const box = present(await graph.boundingBox(), 'graph');
+      const node = present(await present(first, 'node').boundingBox(), 'node');
+      expect(Math.abs(node.x + node.width / 2 - (box.x + box.width / 2)), 'distance from the middle').to.be.below(2);
+      await page.setViewportSize({ width: 360, height: 740 });
+      await page.getByRole('tab', { name: 'Timeline' }).click();
+      const [sheet, view] = await page.evaluate<number[]>(
+        "(({ scrollWidth, clientWidth }) => [scrollWidth, clientWidth])(document.querySelector('.timeline'))",
       );
-      const { x, y, width, height } = present(outer, 'graph');
-      return inner.every((box) => {
-        const node = present(box, 'node');
-        return node.x >= x && node.y >= y && node.x + node.width <= x + width && node.y + node.height <= y + height;
-      });
-    };
-    await present(first, 'node').waitFor();
-    expect(await isInside()).to.equal(true);
-    const scale = async (): Promise<number> => present(await present(first, 'node').boundingBox(), 'node').x;
-    const before = await scale();
-    await page.setViewportSize({ width: 740, height: 360 });
-    await page.waitForFunction(`document.querySelector('.graph-node').getBoundingClientRect().x !== ${before}`);
-    const box = present(await graph.boundingBox(), 'graph');
-    const node = present(await present(first, 'node').boundingBox(), 'node');
-    expect(Math.abs(node.x + node.width / 2 - (box.x + box.width / 2)), 'distance from the middle').to.be.below(2);
-    await page.setViewportSize({ width: 360, height: 740 });
-    await page.getByRole('tab', { name: 'Timeline' }).click();
-    const [sheet, view] = await page.evaluate<number[]>(
-      "(({ scrollWidth, clientWidth }) => [scrollWidth, clientWidth])(document.querySelector('.timeline'))",
-    );
-    expect(sheet).to.be.greaterThan(present(view, 'width'));
-    expect(await faultsIn(page)).to.deep.equal([]);
-  });
+      expect(sheet).to.be.greaterThan(present(view, 'width'));
+      expect(await faultsIn(page)).to.deep.equal([]);
+    },
+  );
 });
 
 describeInBrowser('The sources and the end of a run', (browser) => {
@@ -367,88 +371,97 @@ describeInBrowser('The sources and the end of a run', (browser) => {
     expect(await faultsIn(offline)).to.deep.equal([]);
   });
 
-  it('are numbers wherever the draft or its changes are shown, also in a fork, a comparison and the inbox', async () => {
-    const { paused, guided, fork } = town.runs;
-    for (const [path, place] of [
-      [`runs/${paused}?tab=changes`, '.tab-panel .text-diff'],
-      [`runs/${paused}?tab=draft`, '.run-pause .text-diff'],
-      [`runs/${fork}`, '.prose'],
-      [`compare?a=${guided}&b=${fork}`, 'section[aria-label="Final drafts"] .text-diff'],
-      [`inbox?run=${paused}`, '.pause-card .text-diff'],
-      [`inbox?run=${paused}`, '.pause-card .prose'],
-    ] as const) {
-      const page = await open(path);
-      if (place.startsWith('.run-pause')) await page.getByText('Changes since the last pause').click();
-      const texts = page.locator(place);
-      await texts
-        .filter({ hasText: /\[\d\]/ })
+  soakIt(
+    'are numbers wherever the draft or its changes are shown, also in a fork, a comparison and the inbox',
+    async () => {
+      const { paused, guided, fork } = town.runs;
+      for (const [path, place] of [
+        [`runs/${paused}?tab=changes`, '.tab-panel .text-diff'],
+        [`runs/${paused}?tab=draft`, '.run-pause .text-diff'],
+        [`runs/${fork}`, '.prose'],
+        [`compare?a=${guided}&b=${fork}`, 'section[aria-label="Final drafts"] .text-diff'],
+        [`inbox?run=${paused}`, '.pause-card .text-diff'],
+        [`inbox?run=${paused}`, '.pause-card .prose'],
+      ] as const) {
+        const page = await open(path);
+        if (place.startsWith('.run-pause')) await page.getByText('Changes since the last pause').click();
+        const texts = page.locator(place);
+        await texts
+          .filter({ hasText: /\[\d\]/ })
+          .first()
+          .waitFor();
+        await untilTrue(async () => !/\[[0-9a-f]{8}:\d+/.test((await texts.allInnerTexts()).join()));
+      }
+      const page = await open(`runs/${fork}`);
+      const word = await saved(page, 'Download', 'Word');
+      const text = unzipped(readFileSync(await word.path())).get('word/document.xml') ?? '';
+      expect(text)
+        .to.match(/pdf, page \d</)
+        .and.to.not.match(/\[[0-9a-f]{8}:/);
+      await page
+        .getByRole('link', { name: /^Source 1: .*pdf, page \d$/ })
         .first()
         .waitFor();
-      await untilTrue(async () => !/\[[0-9a-f]{8}:\d+/.test((await texts.allInnerTexts()).join()));
-    }
-    const page = await open(`runs/${fork}`);
-    const word = await saved(page, 'Download', 'Word');
-    const text = unzipped(readFileSync(await word.path())).get('word/document.xml') ?? '';
-    expect(text)
-      .to.match(/pdf, page \d</)
-      .and.to.not.match(/\[[0-9a-f]{8}:/);
-    await page
-      .getByRole('link', { name: /^Source 1: .*pdf, page \d$/ })
-      .first()
-      .waitFor();
-    const file = join(dir.path, 'fork.html');
-    writeFileSync(file, await textOf(await saved(page, 'Share', 'Record')));
-    const offline = await browser.open(pathToFileURL(file).href);
-    await offline
-      .getByRole('region', { name: 'Sources' })
-      .getByText(/pdf, page \d$/)
-      .first()
-      .waitFor();
-    expect(await offline.locator('.prose').innerText())
-      .to.include('[1]')
-      .and.to.not.match(/\[[0-9a-f]{8}:/);
-  });
+      const file = join(dir.path, 'fork.html');
+      writeFileSync(file, await textOf(await saved(page, 'Share', 'Record')));
+      const offline = await browser.open(pathToFileURL(file).href);
+      await offline
+        .getByRole('region', { name: 'Sources' })
+        .getByText(/pdf, page \d$/)
+        .first()
+        .waitFor();
+      expect(await offline.locator('.prose').innerText())
+        .to.include('[1]')
+        .and.to.not.match(/\[[0-9a-f]{8}:/);
+    },
+  );
 
-  it('is counted and listed by the same word, so that no rejected or cancelled run is among the failed ones', async () => {
-    const page = await open('');
-    const views = page.getByRole('navigation', { name: 'Views' });
-    for (const word of ['Failed', 'Rejected', 'Cancelled']) {
-      const view = views.getByRole('link', { name: new RegExp(`^${word} [1-9]`) });
-      const count = Number((await view.innerText()).split(/\s/).at(-1));
-      await view.click();
-      await page.locator(`h1 .total:text-is("${count}")`).waitFor();
-      const words = page.locator('td.status .status');
-      const listed = Array.from({ length: count }, () => word.toLowerCase()).join();
-      await untilTrue(async () => (await words.allInnerTexts()).join() === listed);
-      expect(await page.getByLabel('Status').inputValue()).to.equal(word.toLowerCase());
-    }
-    await page.getByLabel('Status').selectOption('waiting');
-    await page.waitForURL(({ search }) => search === '?status=paused');
-  });
-
-  it('names a rejected and a cancelled run apart from a failed one, with the reason, and shows no empty boxes', async () => {
-    const page = await open('');
-    for (const [topic, word, reason] of [
-      ['A roof of solar panels for the school', 'rejected', 'Rejected by the user in God Mode'],
-      ['Which trees for the market square?', 'cancelled', 'Cancelled by the user'],
-      ['Night buses on Fridays', 'failed', 'Cannot run the council: No edge leads out of the cycle'],
-    ] as const) {
-      await page.goto(`${town.url}/console/?q=${encodeURIComponent(topic)}`);
-      await page.getByRole('link', { name: topic }).first().click();
-      await page.getByRole('heading', { level: 1, name: topic }).waitFor();
-      await page.locator('.run-head').getByText(word, { exact: true }).waitFor();
-      await page.locator('.notice.bad').getByText(reason).waitFor();
-      await page.getByText('events checked in this browser').waitFor();
-    }
-    await page.getByText('The run ended without a draft.').waitFor();
-    for (const rank of ['Result', 'Trace']) {
-      await page.getByRole('button', { name: rank }).click();
-      for (const tab of await page.getByRole('tab').all()) {
-        await tab.click();
-        expect(await page.locator('.empty').count(), await tab.innerText()).to.equal(0);
+  soakIt(
+    'is counted and listed by the same word, so that no rejected or cancelled run is among the failed ones',
+    async () => {
+      const page = await open('');
+      const views = page.getByRole('navigation', { name: 'Views' });
+      for (const word of ['Failed', 'Rejected', 'Cancelled']) {
+        const view = views.getByRole('link', { name: new RegExp(`^${word} [1-9]`) });
+        const count = Number((await view.innerText()).split(/\s/).at(-1));
+        await view.click();
+        await page.locator(`h1 .total:text-is("${count}")`).waitFor();
+        const words = page.locator('td.status .status');
+        const listed = Array.from({ length: count }, () => word.toLowerCase()).join();
+        await untilTrue(async () => (await words.allInnerTexts()).join() === listed);
+        expect(await page.getByLabel('Status').inputValue()).to.equal(word.toLowerCase());
       }
-    }
-  });
+      await page.getByLabel('Status').selectOption('waiting');
+      await page.waitForURL(({ search }) => search === '?status=paused');
+    },
+  );
+
+  soakIt(
+    'names a rejected and a cancelled run apart from a failed one, with the reason, and shows no empty boxes',
+    async () => {
+      const page = await open('');
+      for (const [topic, word, reason] of [
+        ['A roof of solar panels for the school', 'rejected', 'Rejected by the user in God Mode'],
+        ['Which trees for the market square?', 'cancelled', 'Cancelled by the user'],
+        ['Night buses on Fridays', 'failed', 'Cannot run the council: No edge leads out of the cycle'],
+      ] as const) {
+        await page.goto(`${town.url}/console/?q=${encodeURIComponent(topic)}`);
+        await page.getByRole('link', { name: topic }).first().click();
+        await page.getByRole('heading', { level: 1, name: topic }).waitFor();
+        await page.locator('.run-head').getByText(word, { exact: true }).waitFor();
+        await page.locator('.notice.bad').getByText(reason).waitFor();
+        await page.getByText('events checked in this browser').waitFor();
+      }
+      await page.getByText('The run ended without a draft.').waitFor();
+      for (const rank of ['Result', 'Trace']) {
+        await page.getByRole('button', { name: rank }).click();
+        for (const tab of await page.getByRole('tab').all()) {
+          await tab.click();
+          expect(await page.locator('.empty').count(), await tab.innerText()).to.equal(0);
+        }
+      }
+    },
+  );
 });
 
 /** Chooses an action of a menu and waits for its file. */

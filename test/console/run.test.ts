@@ -4,7 +4,7 @@ import type { RunEvent } from '../../src/client/client.js';
 import { CouncilClient } from '../../src/client/client.js';
 import type { LanguageModel } from '../../src/models/port.js';
 import { appendRecord, longRun } from '../support/console-records.js';
-import { IS_SOAK, describeInBrowser, faultsIn } from '../support/console-browser.js';
+import { describeInBrowser, faultsIn } from '../support/console-browser.js';
 import { RUN_ID } from '../support/given.js';
 import { corruptRecord } from '../support/god-run.js';
 import type { RunningService } from '../support/running-service.js';
@@ -12,6 +12,7 @@ import { startService } from '../support/running-service.js';
 import { runWhen } from '../support/run-when.js';
 import { councilScript, currentModel, scriptedModel } from '../support/scripted-model.js';
 import { untilTrue } from '../support/until-true.js';
+import { IS_SOAK, soakIt } from '../support/soak.js';
 
 const BLUEPRINT = {
   name: 'Pair',
@@ -92,7 +93,7 @@ describeInBrowser('The page of a run', (browser) => {
     expect(new URL(page.url()).searchParams.get('at')).to.equal(null);
   });
 
-  it('steps through 1,000 events without delay or memory growth', async () => {
+  soakIt('steps through 1,000 events without delay or memory growth', async () => {
     const page = await browser.open(urlOf(RUN_ID));
     await page.getByText('1000/1000').waitFor();
     const session = await page.context().newCDPSession(page);
@@ -134,7 +135,7 @@ describeInBrowser('The page of a run', (browser) => {
     expect(modified).to.deep.include({ action: 'modify', modifiedState: { current_draft: 'My own sea' } });
   });
 
-  it('opens the set-up of each member of the graph, whether it has run or not', async () => {
+  soakIt('opens the set-up of each member of the graph, whether it has run or not', async () => {
     const blueprint = await council.blueprints.create({
       name: 'Panel',
       nodes: [
@@ -175,7 +176,7 @@ describeInBrowser('The page of a run', (browser) => {
     expect(await faultsIn(page)).to.deep.equal([]);
   });
 
-  it('shows that another user has already decided the pause', async () => {
+  soakIt('shows that another user has already decided the pause', async () => {
     const run = await pausedRun();
     const page = await browser.open(urlOf(run.id), { expectsRefusals: true });
     await page.getByRole('heading', { name: 'before writer' }).waitFor();
@@ -195,7 +196,7 @@ describeInBrowser('The page of a run', (browser) => {
     expect(await page.getByRole('main').getByText('Too late').count()).to.equal(0);
   });
 
-  it('cancels a run and shows how to continue it', async () => {
+  soakIt('cancels a run and shows how to continue it', async () => {
     const run = await pausedRun();
     const page = await browser.open(urlOf(run.id));
     await page.getByRole('button', { name: 'Cancel the run' }).click();
@@ -205,7 +206,7 @@ describeInBrowser('The page of a run', (browser) => {
     await page.getByRole('button', { name: 'Cancel the run' }).waitFor({ state: 'detached' });
   });
 
-  it('shows that a run does not exist, or that its record is corrupt', async () => {
+  soakIt('shows that a run does not exist, or that its record is corrupt', async () => {
     const page = await browser.open(urlOf('00000000-0000-4000-8000-00000000dead'), { expectsRefusals: true });
     await page.getByRole('heading', { level: 1, name: 'Run not found' }).waitFor();
     const run = await pausedRun();

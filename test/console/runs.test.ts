@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import type { Page } from 'playwright-core';
 import { CouncilClient } from '../../src/client/client.js';
 import { copiedRuns } from '../bench/copied-runs.js';
-import { IS_SOAK, describeInBrowser, faultsIn } from '../support/console-browser.js';
+import { describeInBrowser, faultsIn } from '../support/console-browser.js';
 import { instantModel } from '../support/instant-model.js';
 import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
@@ -12,6 +12,7 @@ import { scriptedModel } from '../support/scripted-model.js';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
 import { untilTrue } from '../support/until-true.js';
+import { IS_SOAK, soakIt } from '../support/soak.js';
 
 const RUNS = IS_SOAK ? 100_000 : 1_000;
 /** The most rows that may be rendered at a time. */
@@ -71,7 +72,7 @@ describeInBrowser('The first run', (browser) => {
     await row.getByText('running').waitFor();
   });
 
-  it('does not navigate if the user has left the page while it starts', async () => {
+  soakIt('does not navigate if the user has left the page while it starts', async () => {
     const page = await browser.open(`${service.url}/console/`);
     let goOn = (): void => {};
     const held = new Promise<void>((resolve) => (goOn = resolve));
@@ -92,7 +93,7 @@ describeInBrowser('The first run', (browser) => {
     expect(new URL(page.url()).pathname).to.equal('/console/inbox');
   });
 
-  it('appears without a reload for a user who may not start runs', async () => {
+  soakIt('appears without a reload for a user who may not start runs', async () => {
     const open = new CouncilClient({ url: service.url });
     const { key } = await open.keys.add({ name: 'ann', scopes: ['admin', 'run', 'read'] });
     const ann = new CouncilClient({ url: service.url, key });
@@ -107,7 +108,7 @@ describeInBrowser('The first run', (browser) => {
     expect(await page.getByRole('button', { name: /start/i }).count()).to.equal(0);
   });
 
-  it('shows a refusal at the topic field, and keeps the text', async () => {
+  soakIt('shows a refusal at the topic field, and keeps the text', async () => {
     await new CouncilClient({ url: service.url }).runs.start({ topic: 'The sea' });
     const page = await browser.open(`${service.url}/console/`, { expectsRefusals: true });
     await page.getByRole('button', { name: 'Start a run' }).click();
@@ -173,7 +174,7 @@ describeInBrowser(`A list of ${RUNS} runs`, (browser) => {
     expect(await page.locator('tr[data-line]').count()).to.be.at.most(MAX_DRAWN);
   });
 
-  it('keeps its filters in the URL across a reload', async () => {
+  soakIt('keeps its filters in the URL across a reload', async () => {
     const run = await council.runs.start({ topic: 'A lighthouse for the harbour' });
     await run.result();
     const page = await open();
@@ -196,7 +197,7 @@ describeInBrowser(`A list of ${RUNS} runs`, (browser) => {
     await page.waitForURL(({ search }) => search === '');
   });
 
-  it('saves views until the user removes them', async () => {
+  soakIt('saves views until the user removes them', async () => {
     const page = await open('?status=completed&sort=score');
     await page.getByRole('button', { name: 'Save this view' }).click();
     await page.getByLabel('Name').fill('The worst');
@@ -214,7 +215,7 @@ describeInBrowser(`A list of ${RUNS} runs`, (browser) => {
     expect(await views.getByRole('link', { name: 'The worst' }).count()).to.equal(0);
   });
 
-  it('inserts new runs at the top, or shows their number if scrolled down', async () => {
+  soakIt('inserts new runs at the top, or shows their number if scrolled down', async () => {
     const page = await open();
     await (await council.runs.start({ topic: 'At the top' })).result();
     await line(page, 'At the top').getByText('completed').waitFor();
@@ -227,7 +228,7 @@ describeInBrowser(`A list of ${RUNS} runs`, (browser) => {
     expect(await page.evaluate('window.scrollY')).to.equal(0);
   });
 
-  it('exports selected runs, and compares two of them', async () => {
+  soakIt('exports selected runs, and compares two of them', async () => {
     const page = await open();
     const boxes = page.getByRole('checkbox', { name: /^Select: / });
     await boxes.nth(0).check();
@@ -269,7 +270,7 @@ describeInBrowser(`A list of ${RUNS} runs`, (browser) => {
     expect(await faultsIn(page)).to.deep.equal([]);
   });
 
-  it('leaves test runs out until the user asks for them, and finds runs of the built-in council', async () => {
+  soakIt('leaves test runs out until the user asks for them, and finds runs of the built-in council', async () => {
     await (
       await council.runs.tryBlueprint({ topic: 'Only a test', blueprint: { name: 'T', nodes: [{ id: 'a' }] } })
     ).result();
@@ -285,7 +286,7 @@ describeInBrowser(`A list of ${RUNS} runs`, (browser) => {
     await page.locator('tr[data-line]').first().waitFor();
   });
 
-  it('cancels all selected runs that have not ended', async () => {
+  soakIt('cancels all selected runs that have not ended', async () => {
     const nodes = [{ id: 'a' }];
     const { id } = await council.blueprints.create({ name: 'Waits', nodes, edges: [] });
     const runs = [1, 2].map((at) => council.runs.start({ topic: `To cancel ${at}`, blueprint: id, godMode: true }));

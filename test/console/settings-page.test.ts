@@ -5,6 +5,7 @@ import { describeInBrowser, faultsIn, overflows, settled } from '../support/cons
 import { councilKeys } from '../support/council-command.js';
 import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
+import { soakIt } from '../support/soak.js';
 
 describeInBrowser('The settings', (browser) => {
   let service: RunningService;
@@ -55,7 +56,7 @@ describeInBrowser('The settings', (browser) => {
     await page.close();
   });
 
-  it('say what a key without admin may see, and keep the theme of each key', async () => {
+  soakIt('say what a key without admin may see, and keep the theme of each key', async () => {
     const page = await openAs(reader, 'settings?tab=keys');
     await page.getByRole('heading', { name: 'Your key does not show other keys' }).waitFor();
     await page.getByText('read', { exact: true }).waitFor();
@@ -71,7 +72,7 @@ describeInBrowser('The settings', (browser) => {
     await page.close();
   });
 
-  it('are beside a page of models with each provider, its state and its default model', async () => {
+  soakIt('are beside a page of models with each provider, its state and its default model', async () => {
     const page = await openAs(reader, 'models');
     const row = page.getByRole('row').filter({ has: page.getByRole('rowheader', { name: /^offline/ }) });
     await row.getByText('default', { exact: true }).waitFor();
@@ -104,7 +105,7 @@ describeInBrowser('The settings', (browser) => {
 });
 
 describeInBrowser('The settings of a service without keys', (browser) => {
-  it('show a command that adds a first key with which a person can use every page', async () => {
+  soakIt('show a command that adds a first key with which a person can use every page', async () => {
     const service = await startService();
     const page = await browser.open(`${service.url}/console/settings?tab=keys`, { width: 360 });
     await settled(page);

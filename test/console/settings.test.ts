@@ -5,6 +5,7 @@ import { addFirstKey, addKey, restWith } from '../support/keys.js';
 import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
 import { untilTrue } from '../support/until-true.js';
+import { soakIt } from '../support/soak.js';
 
 describeInBrowser('The settings of a user', (browser) => {
   let service: RunningService;
@@ -49,7 +50,7 @@ describeInBrowser('The settings of a user', (browser) => {
     await page.getByText('Mine alone').waitFor();
   });
 
-  it('set the theme of the page, before its user has signed in too', async () => {
+  soakIt('set the theme of the page, before its user has signed in too', async () => {
     const page = await browser.open(`${service.url}/console/inbox`, { expectsRefusals: true });
     await page.evaluate("localStorage.setItem('council.settings ann', JSON.stringify({ theme: 'dark' }))");
     const light = await backgroundOf(page);
@@ -64,7 +65,7 @@ describeInBrowser('The settings of a user', (browser) => {
     await untilTrue(async () => (await schemeOf(page)) === 'light dark');
   });
 
-  it('are the defaults if what is stored is not a setting', async () => {
+  soakIt('are the defaults if what is stored is not a setting', async () => {
     const page = await browser.open(`${service.url}/console/inbox`, { expectsRefusals: true });
     for (const stored of ['null', '7', '[]', '{"theme":"blue","undo":1}', 'not JSON']) {
       await page.evaluate(`localStorage.setItem('council.settings ann', ${JSON.stringify(stored)})`);
@@ -75,7 +76,7 @@ describeInBrowser('The settings of a user', (browser) => {
     }
   });
 
-  it('switch single-letter shortcuts off and on', async () => {
+  soakIt('switch single-letter shortcuts off and on', async () => {
     const page = await browser.open(`${service.url}/console/inbox`, { expectsRefusals: true });
     await signIn(page, 'ann');
     await page.getByText('Nothing waits for you').waitFor();

@@ -11,6 +11,7 @@ import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
 import { scriptedModel } from '../support/scripted-model.js';
 import { tempDir } from '../support/temp-dir.js';
+import { soakIt } from '../support/soak.js';
 
 const HOSTILE =
   'The sea </script><img src=x onerror="document.title=1"><script>document.title=2</script>\u2028<!-- end';
@@ -82,7 +83,7 @@ describeInBrowser('A shared run', (browser) => {
     expect(await faultsIn(page)).to.deep.equal([]);
   });
 
-  it('has a mark at the invalid event after one character was changed', async () => {
+  soakIt('has a mark at the invalid event after one character was changed', async () => {
     const page = await opened((text) => text.replace('"feedback":"The sea', '"feedback":"The tea'), {
       isDark: true,
       width: 360,
@@ -94,7 +95,7 @@ describeInBrowser('A shared run', (browser) => {
     expect(await faultsIn(page)).to.deep.equal([]);
   });
 
-  it("has the service's verification if the browser cannot verify", async () => {
+  soakIt("has the service's verification if the browser cannot verify", async () => {
     const page = await browser.open(`${service.url}/console/documents`);
     await page.context().addInitScript('delete Crypto.prototype.subtle');
     await page.goto(`${service.url}/console/runs/${run.id}`);

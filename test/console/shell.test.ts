@@ -4,6 +4,7 @@ import { describeInBrowser, faultsIn } from '../support/console-browser.js';
 import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
 import { untilTrue } from '../support/until-true.js';
+import { soakIt } from '../support/soak.js';
 
 describeInBrowser('The console', (browser) => {
   let service: RunningService;
@@ -13,7 +14,7 @@ describeInBrowser('The console', (browser) => {
   });
   after(() => service.stop());
 
-  it('navigates without page loads, and opens each page directly', async () => {
+  soakIt('navigates without page loads, and opens each page directly', async () => {
     const page = await browser.open(`${service.url}/console/`);
     await page.evaluate('globalThis.mark = 1');
     for (const place of ['Inbox', 'Councils', 'Documents', 'Runs']) {
@@ -27,7 +28,7 @@ describeInBrowser('The console', (browser) => {
     expect(await page.getByRole('main').count()).to.equal(1);
   });
 
-  it('moves the focus to the heading of each page, and Back to the place where the user was', async () => {
+  soakIt('moves the focus to the heading of each page, and Back to the place where the user was', async () => {
     const { runs } = new CouncilClient({ url: service.url });
     for (let at = 1; at <= 40; at += 1) await runs.start({ topic: `The sea, part ${at}` });
     const page = await browser.open(`${service.url}/console/`);
@@ -83,7 +84,7 @@ describeInBrowser('The console', (browser) => {
     await page.close();
   });
 
-  it('says that the session has ended if the key was revoked, and not after the user signed out', async () => {
+  soakIt('says that the session has ended if the key was revoked, and not after the user signed out', async () => {
     const locked = await startService();
     try {
       const { key } = await new CouncilClient({ url: locked.url }).keys.add({ name: 'ann', scopes: ['admin', 'read'] });

@@ -6,6 +6,7 @@ import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { chromium } from 'playwright-core';
 import { present } from '../../src/system/element.js';
 import { CHROMIUM, NO_CHROMIUM } from './chromium.js';
+import { IS_SOAK } from './soak.js';
 
 export interface PageOptions {
   /** Default: 1280. */
@@ -31,9 +32,6 @@ const LOOKS = [
   { name: 'on a phone in the dark', width: 360, height: 740, colorScheme: 'dark' },
   { name: 'at a desk in the light', width: 1280, height: 800, colorScheme: 'light' },
 ] as const;
-
-/** Whether the tests of every page run: they take a minute. */
-export const IS_SOAK = process.env['SOAK'] !== undefined;
 
 /** A block of tests in a browser, skipped if none is installed. An error on the browser's console fails the test. */
 export function describeInBrowser(title: string, tests: (browser: ConsoleBrowser) => void): void {
@@ -108,14 +106,16 @@ export async function settled(page: Page): Promise<void> {
 }
 
 /**
- * The faults of a page as shown: on a phone in the dark theme, and in the soak test on a desktop in the light theme.
+ * The faults of a page as shown: on a phone in the dark theme, and in a soak on a desktop in the light theme.
+ *
+ * @param isChecked whether axe checks its accessibility, which takes seconds: by default in a soak
  */
-export async function faultsIn(page: Page): Promise<readonly string[]> {
+export async function faultsIn(page: Page, isChecked = IS_SOAK): Promise<readonly string[]> {
   const found: string[] = [];
   for (const { name, width, height, colorScheme } of IS_SOAK ? LOOKS : LOOKS.slice(0, 1)) {
     await page.setViewportSize({ width, height });
     await page.emulateMedia({ colorScheme });
-    const faults = await seriousFaults(page);
+    const faults = isChecked ? await seriousFaults(page) : [];
     if (await overflows(page)) faults.push('is wider than its window');
     found.push(...faults.map((fault) => `${name}: ${fault}`));
   }
