@@ -15,6 +15,7 @@ import { checkRecord, factsOf } from '../support/record-of.js';
 import { allFinished, runWhen } from '../support/run-when.js';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
+import { soakIt } from '../support/soak.js';
 
 /** A patient node: a slow machine does not reach its deadline. */
 const GRAPH = graphOf('only', { timeoutMs: 600_000, maxOutputTokens: 100 });
@@ -106,7 +107,7 @@ describe('A request that is made again within an attempt of a run with a budget'
     expect(run?.spending?.spent.tokens).to.equal(ANSWERED);
   });
 
-  it('counts as its reservation if a rate limit ends a stream that had begun', async () => {
+  soakIt('counts as its reservation if a rate limit ends a stream that had begun', async () => {
     const runId = nodeSystem().uuid();
     const cut = streams([{ choices: [{ delta: { content: 'Hel' } }] }, { error: { code: 'rate_limit_exceeded' } }]);
     const replies = [refuses(429), cut];

@@ -227,7 +227,7 @@ describeInBrowser('The editor of a council with several minds', (browser) => {
     expect(await page.evaluate('document.activeElement.textContent')).to.include('m1');
   });
 
-  it('shows what the service finds wrong at the field', async () => {
+  soakIt('shows what the service finds wrong at the field', async () => {
     const { id } = await council.blueprints.create({
       name: 'Panel',
       nodes: [{ id: 'panel', label: 'Panel', type: 'panel', members: ['offline', 'offline'] }],

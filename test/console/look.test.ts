@@ -41,7 +41,7 @@ describeInBrowser('The look of the console', (browser) => {
     return page;
   }
 
-  it('begins every page at one left edge, under the name of the product', async () => {
+  soakIt('begins every page at one left edge, under the name of the product', async () => {
     const page = await openAt(1600, '');
     const edge = await leftOf(page, '.brand');
     for (const place of PLACES) {

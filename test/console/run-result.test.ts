@@ -174,7 +174,7 @@ describeInBrowser('The result of a run', (browser) => {
     expect(await sizeOf('h1')).to.be.above(await sizeOf('.prose h3'));
   });
 
-  it('stands in two ranks of views, each at its own URL, and old URLs still open their view', async () => {
+  soakIt('stands in two ranks of views, each at its own URL, and old URLs still open their view', async () => {
     const page = await open();
     const tabs = async (): Promise<readonly string[]> =>
       (await page.getByRole('tab').allInnerTexts()).map((text) => text.replace(/\d+$/, '').trim());
@@ -340,7 +340,7 @@ describeInBrowser('The sources and the end of a run', (browser) => {
     return page;
   }
 
-  it('are links in the draft and a list below it, with document names, also in a shared file offline', async () => {
+  soakIt('are links in the draft and a list below it, with document names, also in a shared file offline', async () => {
     const page = await open(`runs/${town.runs.paused}`);
     const sources = page.getByRole('region', { name: 'Sources' });
     const first = sources.getByRole('link').first();

@@ -16,7 +16,7 @@ import { checkRecord, factsOf, recordOf } from '../support/record-of.js';
 import { allFinished, runWhen } from '../support/run-when.js';
 import { isFinished } from '../../src/run/state.js';
 import { tempDir } from '../support/temp-dir.js';
-import { IS_SOAK } from '../support/soak.js';
+import { IS_SOAK, soakIt } from '../support/soak.js';
 
 const FAKE = fileURLToPath(new URL('../support/fake-event-store-process.js', import.meta.url));
 
@@ -84,7 +84,7 @@ describe('A panel of four with a rank and a judge, on three instances', () => {
   });
 
   for (const ordinal of SHARED_POINTS) {
-    it(`repeats only the calls without a recorded answer when its owner dies after append ${ordinal}`, async () => {
+    soakIt(`repeats only the calls without a recorded answer when its owner dies after append ${ordinal}`, async () => {
       const url = server.lines[0]?.replace('listening on ', '') ?? '';
       const cluster = { heartbeatMs: 200, suspectAfterMs: 1_500 };
       const shared = { eventStore: { url, prefix: `panel${ordinal}` }, cluster };

@@ -8,7 +8,7 @@ import { openTestEngine } from '../support/open-engine.js';
 import { checkRecord, factsOf, recordOf } from '../support/record-of.js';
 import { allFinished } from '../support/run-when.js';
 import { tempDir } from '../support/temp-dir.js';
-import { IS_SOAK } from '../support/soak.js';
+import { IS_SOAK, soakIt } from '../support/soak.js';
 
 const CHILD = fileURLToPath(new URL('../support/panels-child.js', import.meta.url));
 const PANELS = IS_SOAK ? 1_000 : 100;
@@ -16,7 +16,7 @@ const PANELS = IS_SOAK ? 1_000 : 100;
 const MAX_BYTES_PER_PANEL = 50_000;
 
 describe(`${PANELS} panels of four in flight in one process`, () => {
-  it('take a bounded heap, and after a crash make only the calls without a recorded answer', async () => {
+  soakIt('take a bounded heap, and after a crash make only the calls without a recorded answer', async () => {
     const dir = tempDir();
     const child = startChild(process.execPath, ['--expose-gc', CHILD, dir.path, String(PANELS)]);
     await child.waitFor((lines) => lines.includes('answered'));

@@ -122,7 +122,7 @@ describe('Recovery', () => {
       expect(engine.faults).to.deep.equal([]);
     });
 
-    it('fails a run after six takeovers without a completed step', async () => {
+    soakIt('fails a run after six takeovers without a completed step', async () => {
       const runId = uuid();
       for (let lives = 0; lives < 6; lives += 1) {
         const model = held();

@@ -120,26 +120,29 @@ describe('Documents with a corrupt record', () => {
       await expectReported(trees);
     });
 
-    it('a corrupt document can be deleted and uploaded again, and then only verify reports the corruption', async () => {
-      const changed = await idAt(trees, 1);
-      await whileStopped(() => damageEvent(dir.path, changed, ['Oaks grow', 'Oaks glow']));
-      await untilReported();
-      await expectReported(trees);
-      expect(rest.problem(await upload(service.url, TREES), 500).detail).to.include(DETAIL);
-      expect(await remove(trees)).to.equal(204);
-      rest.problem(await rest.get(`/api/documents/${trees}`), 404);
-      expect(await uploaded(service.url, TREES)).to.include({ chunks_ingested: 1 });
-      for (const isRestarted of [false, true]) {
-        if (isRestarted) await whileStopped(() => undefined);
-        expect((await verify(trees)).first_difference).to.have.property('seq', 1);
-        expect(rest.read(await rest.get(`/api/documents/${trees}`), 200, 'document.json')).to.have.property(
-          'id',
-          trees,
-        );
-        expect((await list()).filter(({ error }) => error !== undefined)).to.deep.equal([]);
-        expect(await found()).to.deep.equal([trees, stones].sort());
-      }
-    });
+    soakIt(
+      'a corrupt document can be deleted and uploaded again, and then only verify reports the corruption',
+      async () => {
+        const changed = await idAt(trees, 1);
+        await whileStopped(() => damageEvent(dir.path, changed, ['Oaks grow', 'Oaks glow']));
+        await untilReported();
+        await expectReported(trees);
+        expect(rest.problem(await upload(service.url, TREES), 500).detail).to.include(DETAIL);
+        expect(await remove(trees)).to.equal(204);
+        rest.problem(await rest.get(`/api/documents/${trees}`), 404);
+        expect(await uploaded(service.url, TREES)).to.include({ chunks_ingested: 1 });
+        for (const isRestarted of [false, true]) {
+          if (isRestarted) await whileStopped(() => undefined);
+          expect((await verify(trees)).first_difference).to.have.property('seq', 1);
+          expect(rest.read(await rest.get(`/api/documents/${trees}`), 200, 'document.json')).to.have.property(
+            'id',
+            trees,
+          );
+          expect((await list()).filter(({ error }) => error !== undefined)).to.deep.equal([]);
+          expect(await found()).to.deep.equal([trees, stones].sort());
+        }
+      },
+    );
 
     soakIt('a document whose data is not JSON can be deleted', async () => {
       const last = await idAt(trees, -1);

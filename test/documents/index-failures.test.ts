@@ -96,7 +96,7 @@ describe('The search index of chunks', () => {
     expect(documentsIn(reading.hits)).to.include(idOf(TREES));
   });
 
-  it('makes uploads and searches end with 503 and free their slot and file while it fails for long', async () => {
+  soakIt('makes uploads and searches end with 503 and free their slot and file while it fails for long', async () => {
     await uploaded(service.url, TREES);
     await service.stop();
     // Shortens timeouts of 5 and 10 seconds to half a second. The timeout of an extraction stays.

@@ -68,7 +68,7 @@ describe('POST /api/councils/upload-pdf', () => {
     expect(reply.headers.get('Content-Location')).to.equal(`/api/documents/${idOf(bytes)}`);
   });
 
-  it('accepts a trailing slash', async () => {
+  soakIt('accepts a trailing slash', async () => {
     const form = formOf(partOf([fileHead('x.pdf'), PDF_TYPE], TREES));
     rest.read(await sendRaw(form, FORM_TYPE, `${UPLOAD}/`), 200, 'upload-result.json');
   });
@@ -91,18 +91,21 @@ describe('POST /api/councils/upload-pdf', () => {
     expect((await uploaded(service.url, bytes)).chunks_ingested).to.equal(0);
   });
 
-  it('accepts a PDF that opens without a password, even if its owner forbids copying', async () => {
+  soakIt('accepts a PDF that opens without a password, even if its owner forbids copying', async () => {
     const bytes = encryptedPdf({ cipher: 'aes-128', password: '', lines: ['Oaks grow slowly.'] });
     expect((await uploaded(service.url, bytes)).chunks_ingested).to.equal(1);
   });
 
-  for (const name of ['x.PDF', 'Bäume 木.pdf', '.pdf', ' x .pdf', 'x;y=z.pdf']) {
+  for (const name of sample(['Bäume 木.pdf', 'x;y=z.pdf', 'x.PDF', '.pdf', ' x .pdf'], 2)) {
     it(`keeps the name ${JSON.stringify(name)} unchanged`, async () => {
       expect(await uploaded(service.url, TREES, name)).to.include({ filename: name });
     });
   }
 
-  for (const path of ['../../x.pdf', '..\\..\\x.pdf', 'C:\\My files/x.pdf', '/home/me\\x.pdf', 'a/b\\c/x.pdf']) {
+  for (const path of sample(
+    ['../../x.pdf', 'a/b\\c/x.pdf', '..\\..\\x.pdf', 'C:\\My files/x.pdf', '/home/me\\x.pdf'],
+    2,
+  )) {
     it(`shortens the path ${JSON.stringify(path)} to its last part`, async () => {
       const bytes = copyOf(TREES, `sent as ${path}`);
       const { filename, message } = rest.read(await sendFile(path, bytes), 200, 'upload-result.json');
@@ -179,14 +182,15 @@ describe('POST /api/councils/upload-pdf', () => {
       rest.read(await sendFile(`${'木'.repeat(251)}.pdf`), 200, 'upload-result.json');
     });
 
-    for (const [what, bytes, words] of [
+    const unreadable = [
       ['a file of another type', Buffer.from('GIF89a'), /does not begin as a PDF/],
+      ['a damaged PDF', TREES.subarray(0, 60), /damaged/],
+      ['a PDF that needs a password', encryptedPdf({ cipher: 'aes-128', password: 'x', lines: ['x'] }), /password/],
       ['an empty file', Buffer.alloc(0), /does not begin as a PDF/],
       ['an XFA form', placeholder('/AcroForm << /Fields [] /XFA 7 0 R >>'), /XFA form/],
       ['a portfolio', placeholder('/Collection << /Type /Collection >>'), /portfolio/],
-      ['a damaged PDF', TREES.subarray(0, 60), /damaged/],
-      ['a PDF that needs a password', encryptedPdf({ cipher: 'aes-128', password: 'x', lines: ['x'] }), /password/],
-    ] as const) {
+    ] as const;
+    for (const [what, bytes, words] of sample(unreadable, 2)) {
       it(`${what} with 422`, async () => {
         expect(rest.problem(await sendFile('x.pdf', bytes), 422).detail).to.match(words);
         expect((await rest.get(`/api/documents/${idOf(bytes)}`)).status).to.equal(404);

@@ -107,7 +107,7 @@ describe('A list of large blueprints', () => {
     expect(await Promise.all(outcomes)).to.include('broken off');
   });
 
-  it('is refused while a hundred other requests wait', async () => {
+  soakIt('is refused while a hundred other requests wait', async () => {
     isPatient = true;
     await Promise.all([begin(), begin()]);
     const waiting = Array.from({ length: 105 }, () => rest.get(`${COUNCILS}?limit=1`));

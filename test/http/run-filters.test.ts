@@ -7,6 +7,7 @@ import { isOver, NO_RUN, restClient } from '../support/rest-client.js';
 import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
 import { councilScript, scriptedModel } from '../support/scripted-model.js';
+import { soakIt } from '../support/soak.js';
 
 const LIST = 'history-list.json';
 
@@ -131,7 +132,7 @@ describe('GET /api/runs/ with filters', () => {
     rest.problem(await rest.get(`${next}&sort=score`), 422);
   });
 
-  it('returns each run on one page, in any order, while new runs start', async () => {
+  soakIt('returns each run on one page, in any order, while new runs start', async () => {
     for (const sort of ['-created_at', 'created_at', '-score', 'score', 'waiting']) {
       for (const filter of ['', '&status=completed', '&min_score=1', '&q=trees', '&blueprint_id=pair']) {
         const before = await listed({ sort, ...Object.fromEntries(new URLSearchParams(filter)) });

@@ -13,7 +13,7 @@ import { seededRandom } from '../support/seeded-random.js';
 import { IS_SOAK } from '../support/soak.js';
 
 const SEED = Number(process.env['SEED'] ?? 20261126);
-const CALLS = Number(process.env['REQUESTS'] ?? (IS_SOAK ? 200_000 : 50));
+const CALLS = Number(process.env['REQUESTS'] ?? (IS_SOAK ? 200_000 : 100));
 /** Concurrent clients. */
 const CLIENTS = 8;
 const MAX_IDS = 50;
@@ -29,7 +29,7 @@ describe(`Random calls of the tools of MCP (SEED=${SEED})`, () => {
   });
   after(() => service.stop());
 
-  it(`get results in their forms and cause no fault, for ${CALLS} calls and until each has succeeded`, async () => {
+  it(`get results in their forms and cause no fault, for ${CALLS} calls${IS_SOAK ? ' and until each has succeeded' : ''}`, async () => {
     const mcp = await mcpClient(service.url);
     const tools = await mcp.tools();
     await mcp.close();
@@ -47,7 +47,7 @@ describe(`Random calls of the tools of MCP (SEED=${SEED})`, () => {
     let left = CALLS;
 
     async function client(): Promise<void> {
-      while (left > 0 || !haveAllSucceeded()) {
+      while (left > 0 || (IS_SOAK && !haveAllSucceeded())) {
         left -= 1;
         const { path, method, headers, body } = next();
         const given = { ...MCP_ACCEPT, ...sendable(headers) };
@@ -65,7 +65,8 @@ describe(`Random calls of the tools of MCP (SEED=${SEED})`, () => {
     await Promise.all(Array.from({ length: CLIENTS }, client));
 
     expect(service.faults).to.deep.equal([]);
-    for (const { name } of tools.filter(({ inputSchema }) => inputSchema.required !== undefined))
+    // A tool may need some hundred calls.
+    for (const { name } of tools.filter(({ inputSchema }) => IS_SOAK && inputSchema.required !== undefined))
       expect(counts.get(`${name} failed`), name).to.be.above(0);
     expect(service.context.feed.size).to.equal(0);
   });

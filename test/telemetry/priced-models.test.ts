@@ -5,10 +5,11 @@ import { isOver, restClient } from '../support/rest-client.js';
 import { startServiceProcess } from '../support/service-process.js';
 import { tempDir } from '../support/temp-dir.js';
 import { onEmbeddedLog } from '../support/test-event-store.js';
+import { soakIt } from '../support/soak.js';
 
 onEmbeddedLog(() =>
   describe('The metrics of models with a price', () => {
-    it('count the tokens and the cost that the runs record, by provider and model', async () => {
+    soakIt('count the tokens and the cost that the runs record, by provider and model', async () => {
       const [server, dir] = [await fakeOpenAi(), tempDir()];
       server.answerBy(councilOf([9]));
       const settings = { OPENAI_API_KEY: 'sk-x', OPENAI_BASE_URL: server.url, OPENAI_MODEL: 'gpt-5.4' };
