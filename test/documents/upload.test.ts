@@ -336,8 +336,8 @@ describe('POST /api/councils/upload-pdf', () => {
 
     it('ends a form that takes too long with 408, deletes its file, and gives its place to a waiting upload', async () => {
       const system = nodeSystem();
-      // Timeouts of minutes end after a thousandth of their time.
-      const after = (ms: number, call: () => void) => system.after(ms > 60_000 ? ms / 1_000 : ms, call);
+      // The time limit of a form ends after a thousandth of its time.
+      const after = (ms: number, call: () => void) => system.after(ms === 240_000 ? ms / 1_000 : ms, call);
       const hasty = await startService({ system: { ...system, after } });
       await open(8, hasty.url);
       const [first] = sockets;
