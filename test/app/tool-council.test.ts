@@ -34,6 +34,7 @@ import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
 import { flatState } from '../support/whole-run.js';
 import { finalDraftOf } from '../../src/run/state.js';
+import { soakIt } from '../support/soak.js';
 
 /** The least jitter. */
 const system = { ...nodeSystem(), random: () => 0 };
@@ -299,7 +300,7 @@ describe('A council with tools', () => {
       }
     });
 
-    it('streams an answer that an outage cut in an earlier turn, and the draft in the last', async () => {
+    soakIt('streams an answer that an outage cut in an earlier turn, and the draft in the last', async () => {
       const whole = saysInPieces(['Whole ', 'draft']);
       // Every stream that fails is asked for again as a whole, which the outage refuses too.
       const out = refuses(503);

@@ -205,24 +205,27 @@ describeInBrowser('A decision in the console', (browser) => {
     },
   );
 
-  it('is not sent if another approver decides first: the card and a message name the run and that approver', async () => {
-    const runId = await paused(rest, service, 'Of both');
-    const page = await openAs('ann', 'inbox');
-    const sent = requestsOf(page);
-    await cardOf(page, 'Of both').getByText('Next: The poet').waitFor();
-    await button(page, 'Approve').click();
-    await messages(page).getByText('Approved “Of both”').waitFor();
-    const bens = restWith(service.url, keys.ben);
-    expect((await bens.post(approvePath(runId), { action: 'reject' })).status).to.equal(200);
-    const lost = 'Too late: ben rejected “Of both” just now. Your approval was not recorded.';
-    await messages(page).getByText(lost).waitFor();
-    await cardOf(page, 'Of both').getByText(lost).waitFor();
-    expect(await button(page, 'Approve').count()).to.equal(0);
-    expect(await faultsIn(page)).to.deep.equal([]);
-    await button(cardOf(page, 'Of both'), 'Dismiss').click();
-    await page.getByText('Nothing waits for you').waitFor();
-    expect([sent, (await decisionsOn(runId)).length]).to.deep.equal([[], 1]);
-  });
+  soakIt(
+    'is not sent if another approver decides first: the card and a message name the run and that approver',
+    async () => {
+      const runId = await paused(rest, service, 'Of both');
+      const page = await openAs('ann', 'inbox');
+      const sent = requestsOf(page);
+      await cardOf(page, 'Of both').getByText('Next: The poet').waitFor();
+      await button(page, 'Approve').click();
+      await messages(page).getByText('Approved “Of both”').waitFor();
+      const bens = restWith(service.url, keys.ben);
+      expect((await bens.post(approvePath(runId), { action: 'reject' })).status).to.equal(200);
+      const lost = 'Too late: ben rejected “Of both” just now. Your approval was not recorded.';
+      await messages(page).getByText(lost).waitFor();
+      await cardOf(page, 'Of both').getByText(lost).waitFor();
+      expect(await button(page, 'Approve').count()).to.equal(0);
+      expect(await faultsIn(page)).to.deep.equal([]);
+      await button(cardOf(page, 'Of both'), 'Dismiss').click();
+      await page.getByText('Nothing waits for you').waitFor();
+      expect([sent, (await decisionsOn(runId)).length]).to.deep.equal([[], 1]);
+    },
+  );
 
   soakIt('leaves no trace once it is undone: the page says who decides the run then', async () => {
     const runId = await paused(rest, service, 'Undone');

@@ -156,7 +156,7 @@ describeInBrowser('The documents of the console', (browser) => {
     expect(await meant.count()).to.equal(0);
   });
 
-  it('deletes a document after confirmation, even if another user deleted it first', async () => {
+  soakIt('deletes a document after confirmation, even if another user deleted it first', async () => {
     const [elm, fir] = [pdfWith(['Elm.']), pdfWith(['Fir.'])];
     const id = await given('elm.pdf', elm);
     await given('fir.pdf', fir);

@@ -74,27 +74,30 @@ describeInBrowser('The console during failures', (browser) => {
     await page.getByRole('heading', { level: 1, name: 'Councils' }).waitFor();
   });
 
-  it('says of a page that cannot load that the service is away, and loads it when the service is back', async () => {
-    const dir = tempDir();
-    const options = { dataDir: dir.path, port: await freePort(), eventStore: null };
-    let short = await startService(options);
-    try {
-      const page = await browser.open(`${short.url}/console/`, { expectsRefusals: true });
-      await page.getByRole('heading', { level: 1, name: 'Runs' }).waitFor();
-      await short.stop();
-      await page.getByRole('link', { name: 'Models' }).click();
-      await page.getByRole('heading', { level: 1, name: 'Models' }).waitFor();
-      await page.getByRole('status').getByText('The service does not answer').waitFor();
-      // Without waiting: the note of a failed module would stand here.
-      expect(await page.getByRole('alert').count()).to.equal(0);
-      short = await startService(options);
-      await page.getByRole('heading', { level: 2 }).first().waitFor();
-      await page.getByText('does not answer').waitFor({ state: 'detached' });
-    } finally {
-      await short.stop();
-      dir.remove();
-    }
-  });
+  soakIt(
+    'says of a page that cannot load that the service is away, and loads it when the service is back',
+    async () => {
+      const dir = tempDir();
+      const options = { dataDir: dir.path, port: await freePort(), eventStore: null };
+      let short = await startService(options);
+      try {
+        const page = await browser.open(`${short.url}/console/`, { expectsRefusals: true });
+        await page.getByRole('heading', { level: 1, name: 'Runs' }).waitFor();
+        await short.stop();
+        await page.getByRole('link', { name: 'Models' }).click();
+        await page.getByRole('heading', { level: 1, name: 'Models' }).waitFor();
+        await page.getByRole('status').getByText('The service does not answer').waitFor();
+        // Without waiting: the note of a failed module would stand here.
+        expect(await page.getByRole('alert').count()).to.equal(0);
+        short = await startService(options);
+        await page.getByRole('heading', { level: 2 }).first().waitFor();
+        await page.getByText('does not answer').waitFor({ state: 'detached' });
+      } finally {
+        await short.stop();
+        dir.remove();
+      }
+    },
+  );
 
   it('reloads a page that cannot load because the service came back with other modules', async () => {
     const dir = tempDir();

@@ -99,7 +99,7 @@ describeInBrowser('The look of the console', (browser) => {
     await page.close();
   });
 
-  it('lets nothing cover the buttons of a decision on a phone, however high', async () => {
+  soakIt('lets nothing cover the buttons of a decision on a phone, however high', async () => {
     for (const place of [`runs/${waiting}`, 'inbox']) {
       const page = await browser.open(`${service.url}/console/${place}`, { width: 360, height: 740 });
       for (const name of ['Approve', 'Edit', 'Reject']) await page.getByRole('button', { name }).waitFor();

@@ -251,7 +251,7 @@ describeInBrowser(`A list of ${RUNS} runs`, (browser) => {
     await page.waitForURL(/\/console\/compare\?a=[-0-9a-f]{36}&b=[-0-9a-f]{36}$/);
   });
 
-  it('sorts by the heads of its columns, which stay in sight, and counts runs by status', async () => {
+  soakIt('sorts by the heads of its columns, which stay in sight, and counts runs by status', async () => {
     const page = await open();
     const head = page.getByRole('columnheader', { name: 'Score' });
     await head.getByRole('button').click();

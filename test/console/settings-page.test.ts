@@ -83,7 +83,7 @@ describeInBrowser('The settings', (browser) => {
     await page.close();
   });
 
-  it('register a webhook whose secret is shown once, and show its deliveries', async () => {
+  soakIt('register a webhook whose secret is shown once, and show its deliveries', async () => {
     const page = await openAs(admin, 'settings?tab=webhooks');
     await page.getByLabel('Address of the receiver').fill('http://127.0.0.1:1/hook');
     await page.getByRole('button', { name: 'Add the webhook' }).click();

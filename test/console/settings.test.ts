@@ -30,7 +30,7 @@ describeInBrowser('The settings of a user', (browser) => {
   const backgroundOf = (page: Page): Promise<string> =>
     page.evaluate<string>('getComputedStyle(document.body).backgroundColor');
 
-  it('are those of one key: another key in the same browser has its own views and notifications', async () => {
+  soakIt('are those of one key: another key in the same browser has its own views and notifications', async () => {
     const page = await browser.open(`${service.url}/console/?q=mine`, { expectsRefusals: true });
     await signIn(page, 'ann');
     await page.getByRole('button', { name: 'Save this view' }).click();

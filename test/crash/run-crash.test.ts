@@ -12,7 +12,7 @@ import { checkRecord, factsOf, recordOf } from '../support/record-of.js';
 import { allFinished } from '../support/run-when.js';
 import { seededRandom } from '../support/seeded-random.js';
 import { tempDir } from '../support/temp-dir.js';
-import { IS_SOAK, sample } from '../support/soak.js';
+import { IS_SOAK, sample, soakIt } from '../support/soak.js';
 
 const SEED = Number(process.env['SEED'] ?? 20260101);
 
@@ -51,7 +51,7 @@ describe(`Crash (SEED=${SEED})`, () => {
     });
   }
 
-  it(`completes every accepted run after up to ${MAX_CRASHES} crashes in a row`, async () => {
+  soakIt(`completes every accepted run after up to ${MAX_CRASHES} crashes in a row`, async () => {
     const random = seededRandom(SEED);
     const seeds = Array.from({ length: CHAINS }, () => Math.floor(random() * 2 ** 32));
     await inParallel(seeds, surviveMany);

@@ -122,22 +122,25 @@ describe('Agents that read uploaded documents', () => {
     }
   });
 
-  it('find documents after a change of the embedding model, and after a change back without new requests', async () => {
-    await uploaded(service.url, TREES);
-    const { hits } = await read();
-    await service.stop();
-    await serve({ embeddings: provider.embeddings('vectors-2') });
-    await untilTrue(async () => (await read()).hits !== undefined);
-    expect((await read()).hits).to.deep.equal(hits);
-    expect(provider.embedded()).to.have.lengthOf(4);
-    const rest = restClient(service.url);
-    expect(rest.read(await rest.get('/api/documents'), 200, 'document-list.json')).to.have.lengthOf(1);
-    await service.stop();
-    await serve();
-    expect((await read()).hits).to.deep.equal(hits);
-    expect((await uploaded(service.url, TREES)).message).to.match(/^Nothing was added/);
-    expect(provider.embedded()).to.have.lengthOf(4);
-  });
+  soakIt(
+    'find documents after a change of the embedding model, and after a change back without new requests',
+    async () => {
+      await uploaded(service.url, TREES);
+      const { hits } = await read();
+      await service.stop();
+      await serve({ embeddings: provider.embeddings('vectors-2') });
+      await untilTrue(async () => (await read()).hits !== undefined);
+      expect((await read()).hits).to.deep.equal(hits);
+      expect(provider.embedded()).to.have.lengthOf(4);
+      const rest = restClient(service.url);
+      expect(rest.read(await rest.get('/api/documents'), 200, 'document-list.json')).to.have.lengthOf(1);
+      await service.stop();
+      await serve();
+      expect((await read()).hits).to.deep.equal(hits);
+      expect((await uploaded(service.url, TREES)).message).to.match(/^Nothing was added/);
+      expect(provider.embedded()).to.have.lengthOf(4);
+    },
+  );
 
   soakIt('find documents after a change of the embedding model when the model fails at first', async () => {
     await uploaded(service.url, TREES);

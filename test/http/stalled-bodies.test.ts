@@ -8,6 +8,7 @@ import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
 import { scriptedModel } from '../support/scripted-model.js';
 import { untilTrue } from '../support/until-true.js';
+import { soakIt } from '../support/soak.js';
 
 const MIB = 1024 * 1024;
 /** The time for a body to arrive. */
@@ -65,7 +66,7 @@ describe('A JSON body whose end does not arrive', () => {
     expect(status).to.equal(413);
   });
 
-  it('gets 503 when all bodies together exceed 64 MiB and it is the largest; small ones still arrive', async () => {
+  soakIt('gets 503 when all bodies together exceed 64 MiB and it is the largest; small ones still arrive', async () => {
     let refused = 0;
     for (let count = 0; count < MANY; count += 1) {
       const socket = await begin('/api/councils/run', MIB);

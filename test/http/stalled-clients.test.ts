@@ -7,7 +7,7 @@ import { startServiceProcess } from '../support/service-process.js';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
 import { untilTrue } from '../support/until-true.js';
-import { IS_SOAK } from '../support/soak.js';
+import { IS_SOAK, soakIt } from '../support/soak.js';
 
 const PROBE = new URL('../support/memory-probe.js', import.meta.url).href;
 const CLIENTS = IS_SOAK ? 800 : 40;
@@ -40,7 +40,7 @@ describe('Clients that stall', () => {
     expect((await fetch(`${service.url}/api/health`)).status).to.equal(200);
   }
 
-  it('before they read a file of the console use no memory for it', async () => {
+  soakIt('before they read a file of the console use no memory for it', async () => {
     const page = await (await fetch(`${service.url}/console/`)).text();
     const [folder] = /\/console\/assets\/\w+\//.exec(page) ?? expect.fail('The page names its assets');
     const file = `${folder}share.js`;

@@ -13,7 +13,7 @@ import { tempDir } from '../support/temp-dir.js';
 import { onEmbeddedLog } from '../support/test-event-store.js';
 import { untilTrue } from '../support/until-true.js';
 import { pdfWith, uploaded } from '../support/upload-client.js';
-import { sample } from '../support/soak.js';
+import { sample, soakIt } from '../support/soak.js';
 
 const LISTS = ['/api/runs/', '/api/councils/', '/api/documents'];
 const NO_JSON = '{"id":';
@@ -131,7 +131,7 @@ onEmbeddedLog(() =>
       expect(await failed()).to.deep.equal([runId]);
     });
 
-    it('does not stop the recovery of runs at the start', async () => {
+    soakIt('does not stop the recovery of runs at the start', async () => {
       const model = scriptedModel(() => 'hold');
       await service.stop();
       await serve(model);
@@ -164,7 +164,7 @@ onEmbeddedLog(() =>
       expect(service.faults).to.deep.equal([]);
     });
 
-    it('of a corrupt run leaves the run corrupt', async () => {
+    soakIt('of a corrupt run leaves the run corrupt', async () => {
       const runId = await finished();
       const [requested] = await recordOf(service.context.log, runId);
       await whileStopped(() => damageEvent(dir.path, requested?.id ?? '', ['Trees', 'Bears']));

@@ -131,7 +131,7 @@ describe('The export of traces', () => {
     });
   }
 
-  it('sends the later traces although the collector never answers to one, and that one when it does', async () => {
+  soakIt('sends the later traces although the collector never answers to one, and that one when it does', async () => {
     await collector.goAway();
     const [first] = [await run(), await run(), await run()];
     const poison = first.replaceAll('-', '');
