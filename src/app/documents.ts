@@ -230,13 +230,14 @@ function ifViewsLost<T>(answer: () => T | Promise<T>): (error: unknown) => T | P
 /** Wait after a failure to compute or record vectors, in milliseconds. */
 const RETRY_VECTORS_MS = 60_000;
 
-export interface VectorCompleterDeps {
+interface VectorCompleterDeps {
   readonly store: Pick<DocumentStore, 'complete'>;
   readonly system: Pick<System, 'after'>;
   readonly onFault: (error: unknown) => void;
 }
 
-export class VectorCompleter {
+/** Adds missing vectors to documents, one document after the other, and tries again until all are there. */
+class VectorCompleter {
   readonly #deps: VectorCompleterDeps;
   readonly #stopping = new AbortController();
   readonly #incomplete = new Set<string>();

@@ -16,7 +16,7 @@ export function metricsWith(context: Context, edges: Edges): () => Promise<Metri
   return metricsOf({
     ...edges,
     counts,
-    runLoad: () => registry.load(),
+    runLoad: () => registry.counts(),
     modelUses: () => model.uses(),
     unfinishedRuns: () => unfinishedRuns(queries),
     lagMs: () => readiness.lagMs(),

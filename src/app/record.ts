@@ -174,7 +174,8 @@ const LINES = {
   denied: 'the event log refuses this service: check the user and password in EVENTSTORE_URL; trying again',
 };
 
-export class LogContact {
+/** Repeats the first calls to the log until it answers, and logs each outage once. The wait has no limit. */
+class LogContact {
   readonly #deps: Pick<ContextDeps, 'system' | 'logger' | 'onLogAway'>;
   #state: keyof typeof LINES | 'reached' = 'reached';
 

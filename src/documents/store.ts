@@ -183,7 +183,16 @@ export class DocumentStore {
           const wanted = source ?? (isIngested(last) ? last : null);
           if (wanted === null) throw new DocumentUnknown({ documentId });
           const step = nextStep(last, wanted, recordsVectors ? embeddings.model : null);
-          return step.kind === 'embed' ? [await this.#embedded(step)] : step.kind === 'append' ? step.facts : [];
+          switch (step.kind) {
+            case 'embed':
+              return [await this.#embedded(step)];
+            case 'append':
+              return step.facts;
+            case 'done':
+              return [];
+            default:
+              return step satisfies never;
+          }
         },
       });
       isDone = recorded.length === 0;

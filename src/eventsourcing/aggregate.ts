@@ -64,9 +64,8 @@ export async function changeAggregate<State, F extends Fact>(
     const after = { stream, subject, head: headIn(before), facts };
     const append = (until: AbortSignal) => appendFacts(deps, after, until);
     try {
-      const inTime = { system: deps.system, maxMs: maxAppendMs ?? 0, signal };
-      const appended = await (maxAppendMs === undefined ? append(signal) : untilDeadline(append, inTime));
-      return { before, ...appended };
+      if (maxAppendMs === undefined) return { before, ...(await append(signal)) };
+      return { before, ...(await untilDeadline(append, { system: deps.system, maxMs: maxAppendMs, signal })) };
     } catch (error) {
       // 4. Another append came first: begin again with its events.
       if (!(error instanceof RevisionConflict)) throw error;

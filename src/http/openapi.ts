@@ -231,7 +231,7 @@ function withHeaders(names: readonly AnswerHeader[]): Json {
 }
 
 /** The statuses of a route's problems: its own, and those that follow from its parameters. */
-export function problemStatuses(route: Route): readonly number[] {
+function problemStatuses(route: Route): readonly number[] {
   const { path, body, query, isKeyed = false, hasUnknown = path.includes('{'), problems = [] } = route;
   const statuses = new Set([...problems, ...accessProblems(route)]);
   if (route.isProbe !== true) statuses.add(429);

@@ -145,7 +145,8 @@ export class RunFeed {
   }
 }
 
-export class LiveEvent {
+/** An event that the subscription delivers to many watchers. It is parsed and verified once for all of them. */
+class LiveEvent {
   readonly #recorded: RecordedEvent;
   readonly #sha256: System['sha256'];
   #verified: { readonly after: string; readonly event: RunEvent | null } | null = null;
@@ -187,7 +188,8 @@ export interface WatcherOptions {
   readonly onEvent: (event: RunEvent) => void | Promise<void>;
 }
 
-export class RunWatcher {
+/** One watcher of a run in the feed: its next event, and whether it receives live events. */
+class RunWatcher {
   readonly #onEvent: WatcherOptions['onEvent'];
   #next: number;
   #hash: string | null = null;

@@ -236,6 +236,7 @@ export interface Watcher {
 /** A notification to the watchers of a run. */
 type Notification = { readonly kind: 'state'; readonly run: RunState } | { readonly kind: 'corrupt' };
 
+/** The store of a watched run, which notifies its watchers. */
 export interface RunStore {
   recorded(run: RunState): void;
   /** The run was found corrupt. */

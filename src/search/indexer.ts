@@ -267,7 +267,8 @@ interface Waiter {
   reject: (error: Error) => void;
 }
 
-export class Waiters {
+/** Callers that wait until a condition holds. */
+class Waiters {
   readonly #waiting = new Set<Waiter>();
   #isEnded = false;
 

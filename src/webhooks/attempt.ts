@@ -110,8 +110,6 @@ function ended(delivery: Delivery, how: Pick<Delivery, 'status' | 'error'>): Del
   return { ...delivery, ...how, nextAttemptAt: null };
 }
 
-/** When a delivery that failed is attempted again. */
-
 /** Waits after the first attempts, in milliseconds; after them, an hour each. */
 const WAITS_MS = [5_000, 30_000, 120_000, 600_000, 3_600_000];
 const HOUR_MS = 3_600_000;

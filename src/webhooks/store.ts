@@ -20,7 +20,7 @@ import { evolveWebhook, readWebhookOn } from './state.js';
 
 /** Largest number of webhooks of a log. */
 const MAX_WEBHOOKS = 1_000;
-/** Conflicts with other instances before a change fails. */
+/** The conflicts with other instances at which a change fails, and its error. */
 const CONTENDED = { conflicts: 50, error: (cause: Error): Error => new WebhooksContended({ cause }) };
 /** Webhooks that are read at once at the start. */
 const READ_AT_ONCE = 16;
@@ -190,7 +190,7 @@ export class WebhookStore {
     };
     await this.#inTurn(WEBHOOK_LIST_STREAM, async () => {
       const { recorded } = await changeAggregate(this.#deps, change, this.#tasks.signal);
-      this.#list.head = recorded.at(-1) ?? null;
+      this.#list.head = recorded.at(-1) ?? this.#list.head;
     });
   }
 

@@ -221,7 +221,7 @@ export interface Rate {
 }
 
 /** A quota after a request. */
-export interface QuotaState {
+interface QuotaState {
   readonly isGranted: boolean;
   /** How many more requests are granted now. */
   readonly left: number;
@@ -233,14 +233,14 @@ export interface QuotaState {
  * Token buckets by name; a new bucket is full. Libraries read the machine's clock and keep a timer for each name
  * (rate-limiter-flexible 11, limiter 4); here time is an argument and the number of names is bounded.
  */
-export interface TokenBuckets {
+interface TokenBuckets {
   take(name: string): QuotaState;
 }
 
 /** The service keeps between this many and twice as many buckets, those used last; others are full again. 100 bytes each. */
 const KEPT_BUCKETS = 5_000;
 
-export function tokenBuckets({ quota, windowSeconds }: Rate, system: Pick<System, 'monotonicMs'>): TokenBuckets {
+function tokenBuckets({ quota, windowSeconds }: Rate, system: Pick<System, 'monotonicMs'>): TokenBuckets {
   const windowMs = windowSeconds * 1_000;
   const eachMs = windowMs / quota;
   const fullAtMs = recentlySet(KEPT_BUCKETS);

@@ -31,7 +31,7 @@ export interface States {
   readonly after: RunState;
 }
 
-/** Folds the events of a run into its history. What it has given stays as it is. */
+/** Folds the events of a run into its history. A returned history does not change when events are added. */
 export class HistoryFold {
   #known: Omit<RunHistory, 'steps'>;
   /** By step number, in the order of their first starts. What they have done is in the works. */

@@ -15,6 +15,7 @@ interface InFlight {
   readonly waiting: (() => void)[];
 }
 
+/** Counts the appends in flight by run. */
 export class Claims {
   readonly #byRun = new Map<string, InFlight>();
 

@@ -74,6 +74,7 @@ interface Claimed {
  */
 const MAX_COMMANDS = 256;
 
+/** Loads and appends runs; holds those that are live here. */
 export class RunRepository implements ActorHost {
   readonly #deps: RepositoryDeps;
   readonly #actorDeps: RunActorDeps;

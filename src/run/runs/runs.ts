@@ -58,6 +58,7 @@ const MAX_REPEATED_VOTES = 1_000;
  */
 const RELEASE_DEADLINE_MS = 5_000;
 
+/** The commands on runs. */
 export class Runs {
   readonly #deps: RunsDeps;
   readonly #live: Map<string, RunActor>;
@@ -154,10 +155,12 @@ export class Runs {
   async refuse(request: RunRequestedData, failure: RunFailedData): Promise<RunRequestedData> {
     await this.#ready;
     this.#repository.assertTakingWork();
+    return await this.#tasks.track(this.#recordRefused(request, refusedRunFacts(request, failure)));
+  }
+
+  async #recordRefused(request: RunRequestedData, facts: readonly RunFact[]): Promise<RunRequestedData> {
     const base = { chart: this.#deps.charts.of(request), snapshot: null };
-    const run = await this.#tasks.track(
-      this.#repository.append(request.runId, base, refusedRunFacts(request, failure)),
-    );
+    const run = await this.#repository.append(request.runId, base, facts);
     return run === null ? await this.#firstRequest(request) : request;
   }
 
@@ -235,7 +238,8 @@ export class Runs {
    * Records a human's decision on the open pause and, unless it ends the run, continues it here. A repeated
    * Idempotency-Key gets its earlier answer, whatever the run's state.
    *
-   * @throws {KeyReused | RunNotPaused | NotApprover | PauseMoved | OverrideRefused | BudgetRefused | RunCorrupt} or the
+   * @throws {KeyReused | RunNotPaused | NotApprover | PauseMoved | OverrideRefused | VotesUsedUp | BudgetRefused | RunCorrupt}
+   *   or the
    *   request's `choice`, if it is an error; nothing is recorded
    */
   async decidePause(runId: string, request: DecisionRequest): Promise<DecisionAnswer> {
@@ -269,12 +273,16 @@ export class Runs {
       }
       // 5. Record the decision. A run that it resumes takes a slot even if none is free.
       if (claimsRun(facts)) this.#slots.enter();
-      if (await this.#isAppended(runId, replayed, facts)) return { ...outcome, isRepeated: false };
+      if (await this.#appendOrFreeSlot(runId, replayed, facts)) return { ...outcome, isRepeated: false };
     }
   }
 
-  /** Appends facts. Those that claim the run hold a slot, which is freed if another append came first or this one fails. */
-  async #isAppended(runId: string, base: AppendBase, facts: readonly RunFact[]): Promise<boolean> {
+  /**
+   * Appends facts. Those that claim the run hold a slot, which is freed if they are not written.
+   *
+   * @returns false if another append came first
+   */
+  async #appendOrFreeSlot(runId: string, base: AppendBase, facts: readonly RunFact[]): Promise<boolean> {
     let after: RunState | null = null;
     try {
       after = await this.#repository.append(runId, base, facts);
@@ -311,7 +319,7 @@ export class Runs {
         return pause === null ? null : deadlineOf(run, pause);
       }
       // 3. Record what the deadline leads to.
-      if (await this.#isAppended(runId, { ...replayed, at: context.at, waitsForRoom: true }, facts)) return null;
+      if (await this.#appendOrFreeSlot(runId, { ...replayed, at: context.at, waitsForRoom: true }, facts)) return null;
     }
   }
 
@@ -361,6 +369,7 @@ export class Runs {
       const { ownership, phase } = snapshot.context.run;
       const { owner } = ownership;
       const isOwn = owner === instanceId;
+      // This takeover counts as one claim.
       const isHeldHere = this.#live.has(runId) || this.#repository.claimsInFlight(runId) > 1;
       const isOwned = isOwn ? isHeldHere : owner !== null && !suspicions.isSuspect(owner);
       // An own run that was abandoned is not taken over from a dead owner, so it does not count as that.
@@ -394,7 +403,7 @@ export class Runs {
   }
 
   /** How many runs are live here, and how many are queued for a slot. */
-  load(): { readonly active: number; readonly queued: number } {
+  counts(): { readonly active: number; readonly queued: number } {
     return { active: this.#live.size, queued: this.#slots.queued };
   }
 

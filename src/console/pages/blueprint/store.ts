@@ -266,8 +266,7 @@ function idAt({ nodes, edges }: Draft, { kind, at }: Part): string | undefined {
   return kind === 'node' ? nodes[at]?.id : edges[at]?.id;
 }
 
-/** Undo and redo. */
-
+/** Edits that can be undone and redone. */
 export interface History<T> {
   readonly past: readonly T[];
   readonly present: T;
