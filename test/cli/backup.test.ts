@@ -19,7 +19,7 @@ import { onEmbeddedLog } from '../support/test-event-store.js';
 import { untilTrue } from '../support/until-true.js';
 
 /** Backups of one log, and logs: 200 backups of one log under load would grow it until one backup takes minutes. */
-const BACKUPS = 5;
+const BACKUPS = IS_SOAK ? 5 : 2;
 const LOGS = IS_SOAK ? 40 : 1;
 /** Clients that start runs as fast as they are answered. */
 const CLIENTS = IS_SOAK ? 32 : 4;

@@ -21,7 +21,7 @@ interface Size {
 }
 
 const SIZES: Readonly<Record<'small' | 'large', Size>> = {
-  small: { documents: 2, pages: 2, every: IS_SOAK ? 1 : 48 },
+  small: { documents: 2, pages: 2, every: IS_SOAK ? 1 : 96 },
   // Tables and indexes with interior pages.
   large: { documents: 3, pages: 60, every: 1 },
 };

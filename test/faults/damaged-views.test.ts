@@ -26,7 +26,7 @@ interface Size {
 }
 
 const SIZES: Readonly<Record<'small' | 'large', Size>> = {
-  small: { runs: 4, words: 3, every: IS_SOAK ? 1 : 24 },
+  small: { runs: 4, words: 3, every: IS_SOAK ? 1 : 48 },
   // Tables and indexes with interior pages.
   large: { runs: 60, words: 400, every: 1 },
 };
@@ -130,7 +130,7 @@ onEmbeddedLog(() =>
       const file = join(path, 'views', 'views.sqlite');
       const told = await withService(path, ({ url }) => answersOf(restClient(url), paths));
       const { length } = readFileSync(file);
-      await damageWhileOpen([...pagesOf(length, IS_SOAK ? 1 : 24), ...rangesOf(length)], {
+      await damageWhileOpen([...pagesOf(length, IS_SOAK ? 1 : 48), ...rangesOf(length)], {
         ...{ file, seed: 8 },
         withService: (act) => withService(path, act),
         check: async ({ url }, title) => expect(await answersOf(restClient(url), paths), title).to.deep.equal(told),
