@@ -169,12 +169,13 @@ export class DocumentStore {
    */
   async #untilIngested(
     documentId: string,
-    begun: DocumentState | null,
+    first: DocumentState | null,
     source: DocumentSource | null,
   ): Promise<Ingested> {
     const { log, recordsVectors, embeddings } = this.#options;
-    let [state, isNew, isDone] = [begun, false, false];
-    while (!isDone) {
+    let state = first;
+    let isNew = false;
+    for (;;) {
       const { before, recorded } = await this.#change(documentId, {
         read: async (conflict) => (conflict === null ? state : (state = await this.#fold(documentId, state))),
         headOf: (last) => last?.head ?? null,
@@ -195,8 +196,8 @@ export class DocumentStore {
           }
         },
       });
-      isDone = recorded.length === 0;
       state = recorded.reduce(evolveDocument, before);
+      if (recorded.length === 0) break;
       isNew ||= isIngested(state) && !isIngested(before);
     }
     const { decisive } = await documentStatusOf(log, documentId);

@@ -6,7 +6,7 @@ export function soakIt(title: string, test: Mocha.AsyncFunc | Mocha.Func): void 
   if (IS_SOAK) it(title, test);
 }
 
-/** All cases in a soak, otherwise only the first, which stand for the others. */
+/** All cases in a soak, otherwise the first `most`. */
 export function sample<T>(all: readonly T[], most: number): readonly T[] {
   return IS_SOAK ? all : all.slice(0, most);
 }

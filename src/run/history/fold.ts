@@ -148,7 +148,7 @@ export class HistoryFold {
     const { step, panelStep = step, node, iteration, attempt, delayMs, model, tools, inputHash } = event.data;
     // 1. The first attempt of a step, or of the first member, begins it.
     if (!this.#steps.has(panelStep)) {
-      const begun = after.progress.frontier.find((each) => each.step === step);
+      const started = after.progress.frontier.find((each) => each.step === step);
       this.#begin({
         ...NEW_STEP,
         step,
@@ -157,7 +157,7 @@ export class HistoryFold {
         pause: this.#letThrough.get(node) ?? null,
         incoming: incomingOf(before, node),
         panel: panelOf(after, step, this.#known.requested),
-        panelsRead: begun === undefined ? [] : panelsReadBy(after, begun),
+        panelsRead: started === undefined ? [] : panelsReadBy(after, started),
       });
     }
     this.#letThrough.delete(node);

@@ -77,15 +77,15 @@ function outcomeOf(action: GateAction): DecisionOutcome {
 /**
  * The outcome of an earlier decision with the key of a request, or null if there was none or the request has no key.
  *
- * @param votes of this key that the record does not hold
+ * @param vote with this key that the record does not hold
  * @throws {KeyReused} when its body differs
  */
 export function decidedBefore(
   { runId, decisions }: RunState,
   { keyHash, bodyHash }: DecisionRequest,
-  votes: readonly KeyedDecision[],
+  vote: KeyedDecision | undefined,
 ): DecisionOutcome | null {
-  const earlier = keyHash === null ? undefined : [...decisions, ...votes].find((each) => each.keyHash === keyHash);
+  const earlier = keyHash === null ? undefined : (decisions.find((each) => each.keyHash === keyHash) ?? vote);
   if (earlier === undefined) return null;
   if (earlier.bodyHash !== bodyHash) throw new KeyReused({ runId });
   return earlier.isVote ? VOTED : outcomeOf(earlier.action);

@@ -236,11 +236,10 @@ export class Runs {
 
   /**
    * Records a human's decision on the open pause and, unless it ends the run, continues it here. A repeated
-   * Idempotency-Key gets its earlier answer, whatever the run's state.
+   * Idempotency-Key gets its earlier answer in every state of the run.
    *
    * @throws {KeyReused | RunNotPaused | NotApprover | PauseMoved | OverrideRefused | VotesUsedUp | BudgetRefused | RunCorrupt}
-   *   or the
-   *   request's `choice`, if it is an error; nothing is recorded
+   *   or the request's `choice`, if it is an error; nothing is recorded
    */
   async decidePause(runId: string, request: DecisionRequest): Promise<DecisionAnswer> {
     await this.#ready;
@@ -258,8 +257,7 @@ export class Runs {
       if (replayed === null) throw new RunNotPaused({ runId, status: 'unknown' });
       const { run } = replayed.snapshot.context;
       // 2. Repeat the answer to an equal request.
-      const vote = this.#repeatedVotes.get(voteKey);
-      const earlier = decidedBefore(run, request, vote === undefined ? [] : [vote]);
+      const earlier = decidedBefore(run, request, this.#repeatedVotes.get(voteKey));
       if (earlier !== null) return { ...earlier, isRepeated: true };
       // 3. Refuse the request unless the pause is open that it answers.
       const pause = openPauseOf(run);
@@ -346,7 +344,7 @@ export class Runs {
     if (!this.holds(runId)) {
       this.#repository.beginClaim(runId);
       try {
-        isLive = await this.#taking.run(() => this.#claim(runId, knownSeq));
+        isLive = await this.#taking.run(() => this.#claim(runId, knownSeq ?? -1));
       } catch (error) {
         this.#repository.reportFault(runId, error);
       } finally {
@@ -356,13 +354,13 @@ export class Runs {
     if (!isLive) this.#slots.leave();
   }
 
-  /** @returns whether the run is live here afterwards */
-  async #claim(runId: string, knownSeq: number | null): Promise<boolean> {
+  /** @param knownSeq revision that its record must contain, or -1 @returns whether the run is live here afterwards */
+  async #claim(runId: string, knownSeq: number): Promise<boolean> {
     const { log, suspicions, instanceId } = this.#deps;
     while (!this.#tasks.isEnding) {
       // 1. Load the run, which must contain what a view has seen of it.
       const replayed = await this.#repository.loadOnceAvailable(runId);
-      await assertReaches(runId, replayed, { seen: knownSeq ?? -1, log });
+      await assertReaches(runId, replayed, { seen: knownSeq, log });
       if (replayed === null) return false;
       // 2. Claim it unless a live instance owns it.
       const { chart, snapshot } = replayed;
