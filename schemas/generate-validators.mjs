@@ -18,6 +18,8 @@ export const EVENT_FILES = {
   webhookEvents: 'webhook-events.json',
   webhookListEvents: 'webhook-list-events.json',
   deliveryEvents: 'delivery-events.json',
+  ledgerEvents: 'ledger-events.json',
+  checkpointEvents: 'checkpoint-events.json',
 };
 
 const here = new URL('.', import.meta.url);

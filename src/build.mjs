@@ -154,7 +154,7 @@ async function consoleFiles() {
       entryPoints: [join(folder, 'main.tsx'), join(folder, 'console.css')],
       splitting: true,
       chunkNames: '[name]-[hash]',
-    }),
+    }).then((files) => withFirstPageJoined(new Map(files))),
     // A shared file takes this one with it, so it is one module: what main.tsx loads later is in it.
     bundled({ ...options, entryPoints: { share: join(folder, 'share/main.tsx') } }),
   ]);
@@ -167,12 +167,47 @@ async function consoleFiles() {
       .filter((name) => name.endsWith('.webmanifest'))
       .map((name) => `<link rel="manifest" href="${base}${name}" />`),
     `<link rel="stylesheet" href="${base}console.css" />`,
-    // Named here, so that the browser does not have to read main.js first.
-    ...importedBy('main.js', new Map(app)).map((path) => `<link rel="modulepreload" href="${base}${path}" />`),
     `<script type="module" src="${base}main.js"></script>`,
   ];
   const page = readFileSync(join(folder, 'index.html'), 'utf8').replace('<!-- assets -->', tags.join('\n    '));
   return [...assets.map(([path, text]) => [`console/assets/${version}/${path}`, text]), ['console/index.html', page]];
+}
+
+/**
+ * Makes one module of those that the first page loads at once: esbuild splits them by the pages that use them, into dozens of
+ * small ones, which take more bytes and requests. Modules that load later import from it.
+ */
+async function withFirstPageJoined(files) {
+  const first = importedBy('main.js', files);
+  const exported = new Set();
+  const fromMain = (names, path) =>
+    names.split(',').map((each) => {
+      const [name, local = name] = each.split(' as ');
+      const shared = `${name}$${first.indexOf(path)}`;
+      exported.add(`export{${name} as ${shared}}from"./${path}"`);
+      return `${shared} as ${local}`;
+    });
+  const isLater = ([path]) => path.endsWith('.js') && path !== 'main.js' && !first.includes(path);
+  const later = [...files].filter(isLater).map(([path, text]) => [
+    path,
+    text.replace(/import(?:\{([^}]+)\}from)?"\.\/([^"]+)"/g, (whole, names, from) => {
+      if (!first.includes(from)) return whole;
+      return `import${names === undefined ? '' : `{${fromMain(names, from)}}from`}"./main.js"`;
+    }),
+  ]);
+  const ofFiles = {
+    name: 'files',
+    setup({ onResolve, onLoad }) {
+      onResolve({ filter: /^\.\// }, ({ path, kind }) =>
+        kind === 'dynamic-import' ? { path, external: true } : { path: path.slice(2), namespace: 'files' },
+      );
+      onLoad({ filter: /./, namespace: 'files' }, ({ path }) => ({ contents: files.get(path) }));
+    },
+  };
+  const stdin = { contents: ['import"./main.js"', ...exported].join(';') };
+  const [[, main]] = await bundled({ stdin, bundle: true, minify: true, plugins: [ofFiles] });
+  const others = [...files].filter(([path]) => !path.endsWith('.js'));
+  return [['main.js', main], ...later, ...others];
 }
 
 /** The modules that a module of the console imports at once, and those that they import. */

@@ -196,7 +196,9 @@ function fileProvider(
   }
   const maxCalls = maxCallsIn(entry, refuse);
   return {
-    ...{ name, api, maxCalls },
+    name,
+    api,
+    maxCalls,
     apiKey: keyEnv === null ? null : secret(variable(keyEnv)),
     baseUrl: withVersion(address(of('base_url')) ?? '', api, nameOf('base_url')),
     model: modelName(of('model')) ?? '',

@@ -4,6 +4,7 @@ import type { ProviderSettings, Providers } from './config-providers.js';
 import { prices, providers } from './config-providers.js';
 import { settingWarnings } from './config-warnings.js';
 import { ConfigInvalid } from './errors.js';
+import { MAX_MATERIAL_BYTES } from './graph/limits.js';
 import type { ProxySettings, Variable, Variables } from './config-values.js';
 import {
   address,
@@ -16,6 +17,7 @@ import {
   oneOf,
   origins,
   plainText,
+  plainUrl,
   secret,
 } from './config-values.js';
 
@@ -49,6 +51,12 @@ export interface Config {
   readonly modelOutageMs: number;
   readonly maxActiveRuns: number;
   readonly maxModelCalls: number;
+  /** Whether a document for Word ends with a line that says what made it. */
+  readonly marksExports: boolean;
+  /** Largest material of a run, in bytes of UTF-8. */
+  readonly maxMaterialBytes: number;
+  /** Days after their end after which runs are erased, or null if they are kept. */
+  readonly retentionDays: number | null;
   /** Heartbeats of the instances on a shared log, or null on the embedded log. */
   readonly cluster: ClusterTimes | null;
   /** Host names that requests may use beside loopback names. If empty, any name, unless the service is bound to loopback. */
@@ -67,9 +75,21 @@ export interface Config {
   readonly traces: CollectorSettings | null;
   /** Whether webhooks may have private addresses. */
   readonly webhookAllowPrivate: boolean;
+  readonly ledger: LedgerSettings;
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error' | 'silent';
   /** Lines about variables that have no effect, such as misspelt settings. */
   readonly warnings: readonly string[];
+}
+
+export interface LedgerSettings {
+  /** Name of the ledger in its checkpoints, or null for one with the identity of the log. */
+  readonly origin: string | null;
+  /** File with the key that signs checkpoints, or null for the one in the data directory. */
+  readonly keyFile: string | null;
+  /** Shortest time between two checkpoints, in milliseconds. */
+  readonly intervalMs: number;
+  /** Verifier keys and addresses of witnesses. */
+  readonly witnesses: readonly { readonly vkey: string; readonly url: string }[];
 }
 
 /** Where traces go, by OTLP/HTTP. */
@@ -157,6 +177,13 @@ export function readConfig(environment: Environment, readText = readTextFile): C
     modelOutageMs: integer(variable('MODEL_OUTAGE_MS'), { fallback: 120_000, min: 0, max: MAX_TIMER_MS }),
     maxActiveRuns: integer(variable('MAX_ACTIVE_RUNS'), { fallback: 1_000, min: 1, max: MILLION }),
     maxModelCalls: integer(variable('MAX_MODEL_CALLS'), { fallback: 64, min: 1, max: MILLION }),
+    marksExports: oneOf(variable('MARK_EXPORTS'), ['on', 'off'], 'on') === 'on',
+    maxMaterialBytes: integer(variable('MAX_MATERIAL_BYTES'), {
+      fallback: MAX_MATERIAL_BYTES,
+      min: 0,
+      max: MAX_MATERIAL_BYTES,
+    }),
+    retentionDays: integer(variable('RETENTION_DAYS'), { fallback: 0, min: 1, max: 36_500 }) || null,
     cluster: clusterTimes(variable),
     allowedHosts: hostNames(variable('ALLOWED_HOSTS')),
     corsOrigins: origins(variable('CORS_ORIGINS')),
@@ -166,6 +193,12 @@ export function readConfig(environment: Environment, readText = readTextFile): C
     metricsToken: secret(variable('METRICS_TOKEN')),
     traces: collector(variable),
     webhookAllowPrivate: oneOf(variable('WEBHOOK_ALLOW_PRIVATE'), ['on', 'off'], 'off') === 'on',
+    ledger: {
+      origin: ledgerOrigin(variable('LEDGER_ORIGIN')),
+      keyFile: variable('LEDGER_KEY_FILE').value,
+      intervalMs: 1_000 * integer(variable('CHECKPOINT_INTERVAL_S'), { fallback: 60, min: 1, max: 86_400 }),
+      witnesses: witnesses(variable('LEDGER_WITNESSES'), readText),
+    },
     logLevel: oneOf(variable('LOG_LEVEL'), ['debug', 'info', 'warn', 'error', 'silent'], 'info'),
   };
   return { ...config, warnings: settingWarnings(environment, known, modelProviders) };
@@ -190,6 +223,36 @@ function basePath({ name, value }: Variable): string {
       'a path such as "/council" of letters, digits and -._~, without a slash at its end, that begins with none of ' +
       "the service's own names: api, console, favicon.ico, ledger, mcp, metrics, v1, ws",
   });
+}
+
+/** It also names the key of the ledger (C2SP signed-note). */
+function ledgerOrigin({ name, value }: Variable): string | null {
+  if (value === null || (/^[^\s\p{Z}\p{C}+]{1,200}$/u.test(value) && value.isWellFormed())) return value;
+  throw new ConfigInvalid({
+    variable: name,
+    value,
+    accepted: 'a name without spaces and "+", such as "example.com/council"',
+  });
+}
+
+function witnesses({ name, value }: Variable, readText: typeof readTextFile): LedgerSettings['witnesses'] {
+  if (value === null) return [];
+  const refused = (line: string, accepted: string) => new ConfigInvalid({ variable: name, value: line, accepted });
+  let text: string;
+  try {
+    text = readText(value);
+  } catch {
+    throw refused(value, 'a readable file');
+  }
+  const lines = text.split('\n').map((line) => line.trim());
+  return lines
+    .filter((line) => line !== '' && !line.startsWith('#'))
+    .map((line) => {
+      const [vkey = '', address = '', ...rest] = line.split(/\s+/);
+      const url = plainUrl(address);
+      if (url === null || rest.length > 0) throw refused(line, 'lines "<vkey> <url>"');
+      return { vkey, url };
+    });
 }
 
 /** Checks the fields even without a collector. */

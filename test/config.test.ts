@@ -69,6 +69,9 @@ const UNUSABLE: readonly [variable: string, values: readonly string[], accepted:
   ['SEARXNG_URL', ['search.example.org'], 'an http or https URL'],
   ['OFFLINE_LATENCY_MS', ['60001', '-1', '1s'], 'from 0 to 60000', { GEMINI_API_KEY: KEY }],
   ['AUTH', ['none'], '"on", "off"'],
+  ['LEDGER_ORIGIN', ['a b', 'a+b'], 'a name without spaces and "+", such as "example.com/council"'],
+  ['LEDGER_WITNESSES', ['/no/such/file'], 'a readable file'],
+  ['CHECKPOINT_INTERVAL_S', ['0', '86401', 'x'], 'a whole number from 1 to 86400'],
   ['LOG_LEVEL', ['loud'], '"debug", "info", "warn", "error", "silent"'],
   ['MAX_REQUESTS_PER_SECOND', ['-1'], 'from 0 to 1000000'],
   ['MAX_REQUEST_BURST', ['0'], 'from 1 to 1000000'],
@@ -80,6 +83,8 @@ const UNUSABLE: readonly [variable: string, values: readonly string[], accepted:
   ['PDF_TIMEOUT_MS', ['0', '3600001', '15s'], 'from 1 to 3600000'],
   ['MAX_ACTIVE_RUNS', ['0', 'many'], 'from 1 to 1000000'],
   ['MAX_MODEL_CALLS', ['-1', '0', '1000001'], 'from 1 to 1000000'],
+  ['MARK_EXPORTS', ['no'], '"on", "off"'],
+  ['MAX_MATERIAL_BYTES', ['-1', '600001', 'x'], 'from 0 to 600000'],
   ['SUSPECT_AFTER_MS', ['14999'], 'from 15000 to 3600000'],
   [
     'ALLOWED_HOSTS',
@@ -119,6 +124,7 @@ const NAMES = [
     'OTEL_EXPORTER_OTLP_HEADERS',
     'OTEL_BSP_SCHEDULE_DELAY',
     'WEBHOOK_ALLOW_PRIVATE',
+    ...['LEDGER_ORIGIN', 'LEDGER_KEY_FILE', 'LEDGER_WITNESSES', 'CHECKPOINT_INTERVAL_S'],
     'BASE_PATH',
   ],
   ...['MODEL_PROVIDER', 'GEMINI_API_KEY', 'GEMINI_BASE_URL', 'GEMINI_MODEL', 'GEMINI_EMBEDDING_MODEL'],
@@ -149,6 +155,9 @@ describe('Settings', () => {
       modelOutageMs: 120_000,
       maxActiveRuns: 1_000,
       maxModelCalls: 64,
+      marksExports: true,
+      maxMaterialBytes: 600_000,
+      retentionDays: null,
       cluster: null,
       allowedHosts: [],
       corsOrigins: [],
@@ -162,6 +171,7 @@ describe('Settings', () => {
       metricsToken: null,
       traces: null,
       webhookAllowPrivate: false,
+      ledger: { origin: null, keyFile: null, intervalMs: 60_000, witnesses: [] },
       logLevel: 'info',
       warnings: [],
     };
@@ -195,6 +205,9 @@ describe('Settings', () => {
       MODEL_OUTAGE_MS: '0',
       MAX_ACTIVE_RUNS: '1',
       MAX_MODEL_CALLS: '1000000',
+      MARK_EXPORTS: 'off',
+      MAX_MATERIAL_BYTES: '1000',
+      RETENTION_DAYS: '30',
       ALLOWED_HOSTS: 'Council.Example.ORG., 10.0.0.5,::1, [FE80::1]',
       CORS_ORIGINS: 'https://example.org, http://localhost:3000',
       AUTH: 'off',
@@ -207,6 +220,9 @@ describe('Settings', () => {
       OTEL_EXPORTER_OTLP_HEADERS: 'Authorization=Bearer%20x, x-team = seven',
       OTEL_BSP_SCHEDULE_DELAY: '1000',
       WEBHOOK_ALLOW_PRIVATE: 'on',
+      LEDGER_ORIGIN: 'example.com/council',
+      LEDGER_KEY_FILE: '/etc/council/key.pem',
+      CHECKPOINT_INTERVAL_S: '5',
       LOG_LEVEL: 'silent',
     });
     expect(config).to.deep.equal({
@@ -227,6 +243,9 @@ describe('Settings', () => {
       modelOutageMs: 0,
       maxActiveRuns: 1,
       maxModelCalls: 1_000_000,
+      marksExports: false,
+      maxMaterialBytes: 1000,
+      retentionDays: 30,
       cluster: { heartbeatMs: 5_000, suspectAfterMs: 30_000 },
       allowedHosts: ['council.example.org', '10.0.0.5', '[::1]', '[fe80::1]'],
       corsOrigins: ['https://example.org', 'http://localhost:3000'],
@@ -244,6 +263,7 @@ describe('Settings', () => {
         delayMs: 1_000,
       },
       webhookAllowPrivate: true,
+      ledger: { origin: 'example.com/council', keyFile: '/etc/council/key.pem', intervalMs: 5_000, witnesses: [] },
       logLevel: 'silent',
       warnings: [],
     });
@@ -264,9 +284,16 @@ describe('Settings', () => {
     const first = (environment: Record<string, string>): ProviderSettings | undefined =>
       readConfig(environment).providers.configured[0];
     const EVERY_KEY = {
-      ...{ XAI_API_KEY: KEY, DEEPSEEK_API_KEY: KEY, GROQ_API_KEY: KEY, MISTRAL_API_KEY: KEY, OPENROUTER_API_KEY: KEY },
-      ...{ ANTHROPIC_API_KEY: KEY, OPENAI_API_KEY: KEY, GEMINI_API_KEY: KEY },
-      ...{ OLLAMA_BASE_URL: 'http://localhost:11434', OLLAMA_MODEL: 'llama3.2:3b' },
+      XAI_API_KEY: KEY,
+      DEEPSEEK_API_KEY: KEY,
+      GROQ_API_KEY: KEY,
+      MISTRAL_API_KEY: KEY,
+      OPENROUTER_API_KEY: KEY,
+      ANTHROPIC_API_KEY: KEY,
+      OPENAI_API_KEY: KEY,
+      GEMINI_API_KEY: KEY,
+      OLLAMA_BASE_URL: 'http://localhost:11434',
+      OLLAMA_MODEL: 'llama3.2:3b',
     };
 
     it('configure each that has a key or an address; the first in a fixed order is the default', () => {
@@ -280,7 +307,11 @@ describe('Settings', () => {
 
     it("have the vendor's address and a model of its own", () => {
       expect(first({ GEMINI_API_KEY: KEY })).to.deep.equal({
-        ...{ name: 'gemini', api: 'gemini', apiKey: KEY, model: 'gemini-3.8-flash', maxCalls: null },
+        name: 'gemini',
+        api: 'gemini',
+        apiKey: KEY,
+        model: 'gemini-3.8-flash',
+        maxCalls: null,
         baseUrl: 'https://generativelanguage.googleapis.com/v1beta',
         settings: { key: 'GEMINI_API_KEY', baseUrl: 'GEMINI_BASE_URL', model: 'GEMINI_MODEL' },
       });

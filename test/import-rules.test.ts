@@ -31,9 +31,23 @@ const EVERYTHING_BUT_PROGRAMS = [
     'embeddings',
     'pdf',
     'docx',
+    'draft/marking',
+    'jsonschema',
     'keys',
   ],
-  ...['graph', 'council', 'run', 'blueprint', 'documents', 'search', 'cluster', 'projections', 'audit', 'api'],
+  ...[
+    'graph',
+    'council',
+    'run',
+    'blueprint',
+    'documents',
+    'ledger',
+    'search',
+    'cluster',
+    'projections',
+    'audit',
+    'api',
+  ],
   ...['http', 'mcp', 'openai-api', 'ws', 'telemetry', 'webhooks'],
 ];
 
@@ -69,13 +83,13 @@ const RULES: Readonly<Record<string, Rule>> = {
   'config-warnings': { ...PURE, types: ['config-providers'], ours: [] },
   config: {
     ...PURE,
-    ours: ['errors', 'system', 'config-values', 'config-providers', 'config-warnings'],
+    ours: ['errors', 'system', 'graph/limits', 'config-values', 'config-providers', 'config-warnings'],
     node: ['node:fs'],
   },
   system: {
     ...PURE,
     ours: ['errors'],
-    node: ['node:crypto', 'node:events', 'node:net', 'node:perf_hooks', 'node:worker_threads'],
+    node: ['node:crypto', 'node:events', 'node:fs', 'node:net', 'node:perf_hooks', 'node:worker_threads'],
   },
 
   eventlog: { ...ADAPTER, ours: ['errors', 'system'], npm: ['@photostructure/sqlite'] },
@@ -91,13 +105,16 @@ const RULES: Readonly<Record<string, Rule>> = {
   'models/wires': { ...ADAPTER, ours: ['errors', 'system', 'models'], npm: PROVIDER_PACKAGES },
   websearch: { ...ADAPTER, ours: ['errors', 'system'], types: [...ADAPTER.types, 'council'] },
   embeddings: { ...ADAPTER, ours: ['errors', 'system', 'models'], npm: PROVIDER_PACKAGES },
-  // Of the console only how it reads drafts.
-  docx: {
-    ...ADAPTER,
-    ours: ['errors', 'console/record/draft-tree', 'console/record/markdown', 'console/record/sources'],
-    npm: ['docx'],
+  // Shared by the console and docx.
+  draft: {
+    ...PURE,
+    ours: [],
+    types: ['generated', 'client/run-events'],
+    npm: ['markdown-it', 'markdown-it-footnote'],
   },
+  docx: { ...ADAPTER, ours: ['errors', 'draft'], npm: ['docx'] },
   pdf: { ...ADAPTER, ours: ['errors', 'system'], npm: ['pdf2json', 'pdfjs-dist'] },
+  jsonschema: { ...ADAPTER, ours: ['errors', 'system'], npm: ['ajv', 'ajv-formats'] },
 
   keys: { ...PURE, ours: ['errors', 'system', 'generated', 'eventlog', 'eventsourcing'] },
   graph: { ...PURE, ours: ['errors', 'system'] },
@@ -106,19 +123,31 @@ const RULES: Readonly<Record<string, Rule>> = {
     ours: [
       'errors',
       'system',
+      'eventsourcing/canonical-json',
       'graph',
       'models/usage',
       'models/thoughts',
       'models/json-in-text',
       'models/billing',
       'models/calls-in-text',
+      'models/material',
     ],
     types: [...SHARED_TYPES, 'models', 'search'],
   },
   run: {
     ...PURE,
-    ours: ['errors', 'system', 'generated', 'eventlog', 'eventsourcing', 'graph', 'council', 'models/prices'],
-    types: [...SHARED_TYPES, 'models', 'keys'],
+    ours: [
+      'errors',
+      'system',
+      'generated',
+      'eventlog',
+      'eventsourcing',
+      'graph',
+      'council',
+      'models/prices',
+      'models/material',
+    ],
+    types: [...SHARED_TYPES, 'models', 'keys', 'draft/items'],
     npm: ['xstate'],
   },
   blueprint: {
@@ -130,6 +159,12 @@ const RULES: Readonly<Record<string, Rule>> = {
     ours: ['errors', 'system', 'generated', 'eventlog', 'eventsourcing', 'embeddings'],
     types: [...SHARED_TYPES, 'pdf'],
   },
+  // Hashes and signatures are computed, so they are as deterministic as the rest.
+  ledger: {
+    ...PURE,
+    ours: ['errors', 'system', 'generated', 'eventlog', 'eventsourcing', 'run/errors', 'run/events'],
+    node: ['node:crypto'],
+  },
   search: {
     ...ADAPTER,
     ours: ['errors', 'system', 'eventlog', 'embeddings', 'documents'],
@@ -140,21 +175,48 @@ const RULES: Readonly<Record<string, Rule>> = {
   projections: {
     ...ADAPTER,
     // Of the embeddings only how texts are split into words.
-    ours: ['errors', 'system', 'eventlog', 'eventsourcing', 'run', 'blueprint', 'documents', 'embeddings/words'],
+    ours: [
+      ...['errors', 'system', 'eventlog', 'eventsourcing', 'ledger/errors', 'ledger/events'],
+      ...['run', 'blueprint', 'documents', 'embeddings/words'],
+    ],
     types: [...ADAPTER.types, 'keys'],
-    npm: ['@photostructure/sqlite', '@xstate/store'],
+    npm: ['@photostructure/sqlite'],
   },
   audit: {
     ...PURE,
-    ours: [...['errors', 'system', 'eventlog', 'eventsourcing', 'graph', 'council/citations', 'run', 'projections']],
+    ours: [
+      ...[
+        'errors',
+        'system',
+        'eventlog',
+        'eventsourcing',
+        'graph',
+        'draft/quotations',
+        'models/material',
+        'draft/marking',
+        'run',
+        'projections',
+      ],
+    ],
     npm: ['xstate'],
   },
 
   // Serializers and checks of both edges.
   api: {
     ...PURE,
-    ours: ['errors', 'system', 'generated', 'keys', 'graph', 'blueprint', 'projections/run-summary'],
-    types: [...SHARED_TYPES, 'eventlog', 'pdf', 'docx', 'run', 'documents', 'projections', 'audit', 'webhooks/errors'],
+    ours: ['errors', 'system', 'generated', 'keys', 'graph', 'blueprint', 'models/material', 'projections/run-summary'],
+    types: [
+      ...SHARED_TYPES,
+      'eventlog',
+      'pdf',
+      'docx',
+      'jsonschema',
+      'run',
+      'documents',
+      'projections',
+      'audit',
+      'webhooks/errors',
+    ],
     node: ['node:fs', 'node:http'],
     npm: ['ajv', 'diff'],
   },
@@ -171,11 +233,13 @@ const RULES: Readonly<Record<string, Rule>> = {
       'blueprint',
       'run',
       'documents',
+      'ledger',
       'projections',
       'audit',
+      'draft/marking',
       'api',
     ],
-    types: [...ADAPTER.types, 'eventsourcing'],
+    types: [...ADAPTER.types, 'eventsourcing', 'jsonschema', 'docx'],
     npm: ['koa', '@koa/router', 'formidable', 'ajv'],
   },
   // It subscribes to the objects of other folders and calls none of their code.
@@ -192,9 +256,9 @@ const RULES: Readonly<Record<string, Rule>> = {
     ours: [
       ...['errors', 'system', 'api/access/access-refused', 'api/access/places', 'api/problems'],
       ...['blueprint/errors', 'blueprint/record'],
-      ...['projections/run-summary', 'run/pauses/approvals', 'run/errors', 'run/state'],
+      ...['projections/run-summary', 'run/children/children', 'run/pauses/approvals', 'run/errors', 'run/state'],
       ...['http/answer', 'http/body', 'http/chunked-body', 'http/concurrency', 'http/idempotency', 'http/openapi'],
-      ...['http/route', 'http/routes/approvals', 'http/routes/god-mode', 'http/routes/runs'],
+      ...['http/matter', 'http/route', 'http/routes/approvals', 'http/routes/god-mode', 'http/routes/runs'],
     ],
     types: [...SHARED_TYPES, 'api/schemas', 'http/limits', 'keys/caller', 'run/events'],
     node: ['node:http'],
@@ -204,8 +268,18 @@ const RULES: Readonly<Record<string, Rule>> = {
   // A door: it uses what the REST routes use. It reads runs, and no rule of a run is here.
   'openai-api': {
     ours: [
-      ...['errors', 'system/element', 'system/untrusted', 'keys/caller', 'graph/limits', 'blueprint/record'],
       ...[
+        'errors',
+        'system/element',
+        'system/untrusted',
+        'keys/caller',
+        'council/cut',
+        'graph/limits',
+        'graph/output-node',
+        'blueprint/record',
+      ],
+      ...[
+        'run/children/children',
         'run/effort',
         'run/errors',
         'run/events',
@@ -227,7 +301,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   webhooks: {
     ...PURE,
     ours: [
-      ...['errors', 'system', 'generated', 'eventlog', 'eventsourcing', 'api/problems'],
+      ...['errors', 'system', 'generated', 'eventlog', 'eventsourcing', 'api/problems', 'api/serializers/parent-run'],
       ...['run/errors', 'run/events', 'run/state', 'run/stream', 'http/body', 'http/idempotency', 'http/route'],
     ],
     types: SHARED_TYPES,
@@ -240,7 +314,16 @@ const RULES: Readonly<Record<string, Rule>> = {
 
   // Browsers load it: the client, and of the service only what folds and routes.
   console: {
-    ours: ['client', 'graph/label', 'run/budget/end', 'run/cost-text', 'run/failure-texts', 'system/dollars'],
+    ours: [
+      'client',
+      'draft',
+      'graph/label',
+      'graph/limits',
+      'run/budget/end',
+      'run/cost-text',
+      'run/failure-texts',
+      'system/dollars',
+    ],
     types: ['generated', 'run/history'],
     node: 'none',
     npm: ['preact', '@preact/signals'],
@@ -248,18 +331,18 @@ const RULES: Readonly<Record<string, Rule>> = {
   'console/record': {
     ...PURE,
     ours: [
-      ...['console/record', 'eventsourcing/canonical-json', 'graph', 'council/deliberation', ...PURE_OF_RUN],
+      ...['console/record', 'draft', 'eventsourcing/canonical-json', 'graph', 'council/deliberation', ...PURE_OF_RUN],
       ...['run/history', 'run/panels'],
-      ...['run/budget/budget-text', 'run/budget/end', 'system/dollars'],
+      ...['run/budget/budget-text', 'run/budget/end', 'system/dollars', 'models/offline/sample'],
     ],
     types: ['generated', 'client/run-events', 'run/state'],
-    npm: ['markdown-it', 'markdown-it-footnote', 'character-entities-html4', '@dagrejs/dagre', 'diff'],
+    npm: ['character-entities-html4', '@dagrejs/dagre', 'diff'],
   },
 
   // The composition root, and the two programs around it.
-  app: { ...ADAPTER, ours: EVERYTHING_BUT_PROGRAMS, npm: ['@photostructure/sqlite'] },
+  app: { ...ADAPTER, ours: [...EVERYTHING_BUT_PROGRAMS, 'draft/items'], npm: ['@photostructure/sqlite'] },
   // `council serve` starts the service's program.
-  cli: { ...ADAPTER, ours: [...EVERYTHING_BUT_PROGRAMS, 'app', 'client', 'main'], npm: ['diff'] },
+  cli: { ...ADAPTER, ours: [...EVERYTHING_BUT_PROGRAMS, 'app', 'client', 'draft/verdicts', 'main'], npm: ['diff'] },
   main: { ...ADAPTER, ours: [...EVERYTHING_BUT_PROGRAMS, 'app'], npm: ['pino'] },
 };
 
@@ -277,6 +360,7 @@ const DOMAIN_FOLDERS = [
   'documents',
   'cluster',
   'audit',
+  'draft',
   'console/record',
 ];
 
@@ -297,7 +381,7 @@ describe('Import rules', () => {
 
   it('loads only packages at a start that every request needs', () => {
     expect(packagesAtOnce('main', graph)).to.deep.equal(['@photostructure/sqlite', 'pino']);
-    const needed = ['@koa/router', '@xstate/store', 'diff/lib/patch/create.js', 'koa', 'xstate'];
+    const needed = ['@koa/router', 'diff/lib/patch/create.js', 'koa', 'xstate'];
     expect(packagesAtOnce('app/service', graph)).to.deep.equal(needed);
   });
 

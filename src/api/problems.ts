@@ -4,6 +4,7 @@ import type * as CommonErrors from '../errors.js';
 import type * as BlueprintErrors from '../blueprint/errors.js';
 import type * as DocumentErrors from '../documents/errors.js';
 import type * as DocxErrors from '../docx/errors.js';
+import type * as SchemaErrors from '../jsonschema/errors.js';
 import type * as KeyErrors from '../keys/errors.js';
 import type * as LogErrors from '../eventlog/errors.js';
 import type { FieldError, Problem } from '../generated/schemas.js';
@@ -12,7 +13,7 @@ import type * as PdfErrors from '../pdf/errors.js';
 import type * as RunErrors from '../run/errors.js';
 import type * as WebhookErrors from '../webhooks/errors.js';
 import { isKeyOf } from '../system/element.js';
-import { reasonOf } from '../system/untrusted.js';
+import { fieldOf, reasonOf } from '../system/untrusted.js';
 
 export interface Refusal {
   readonly status: number;
@@ -65,21 +66,27 @@ type ErrorCode = CodesOf<
     typeof ViewErrors &
     typeof PdfErrors &
     typeof DocxErrors &
+    typeof SchemaErrors &
     typeof WebhookErrors
 >;
 
 const TABLE: Readonly<Record<ErrorCode, Row>> = {
   'run.unknown': { status: 404, code: 'run_unknown' },
+  'run.erased': { status: 410 },
+  'run.unfinished': { status: 409 },
   'run.finished': { status: 409 },
+  'run.child': { status: 409 },
   'run.not-paused': { status: 400 },
   'run.not-approver': { status: 403 },
   'run.votes-used-up': { status: 409 },
   'run.pause-moved': { status: 409 },
+  'run.another-draft-seen': { status: 409 },
   'run.session-unknown': { status: 404 },
   'run.budget-refused': { status: 422 },
   'run.key-reused': { status: 409 },
   'run.too-many-pending': { status: 503, retryAfterSeconds: 5 },
   'run.corrupt': { status: 500, detail: 'The record of this run is damaged' },
+  'blueprint.nesting': { status: 422 },
   'blueprint.unknown': { status: 404 },
   'blueprint.taken': { status: 409 },
   'blueprint.moved': { status: 412 },
@@ -111,6 +118,7 @@ const TABLE: Readonly<Record<ErrorCode, Row>> = {
   'views.behind': { status: 503, retryAfterSeconds: 1 },
   'pdf.refused': { status: 422 },
   'pdf.busy': { status: 503, retryAfterSeconds: 5 },
+  'schemas.busy': { status: 503, retryAfterSeconds: 2 },
   // Longer than the client library retries by default, because another attempt takes as long as the first.
   'docx.timed-out': { status: 503, retryAfterSeconds: 60 },
   'pdf.timed-out': { status: 503, retryAfterSeconds: 60 },
@@ -120,6 +128,7 @@ const TABLE: Readonly<Record<ErrorCode, Row>> = {
   'log.unavailable': { status: 503, detail: 'The event log cannot be reached', retryAfterSeconds: 2 },
   'log.full': { status: 503, detail: 'The disk of the event log is full: nothing was recorded', retryAfterSeconds: 10 },
   'log.corrupt': { status: 500, detail: 'The event log is damaged' },
+  'log.stream-removed': { status: 410, detail: 'The record was erased' },
   'log.closed': { status: 503, detail: 'The service is stopping', retryAfterSeconds: 2 },
   'log.outcome-unknown': {
     status: 503,
@@ -159,9 +168,20 @@ export function problemOf(error: unknown, requestId: string): ProblemAnswer {
     body: {
       detail: row.status === 500 ? `${detail} (request ${requestId})` : detail,
       ...(row.code !== undefined && { code: row.code }),
+      ...(row === TABLE['run.erased'] && { erased: erasedIn(error) }),
     },
     headers: wait === undefined ? {} : { 'Retry-After': String(wait) },
   };
+}
+
+/** The erasure in a RunErased. */
+function erasedIn(error: unknown): NonNullable<Problem['erased']> {
+  const erased = fieldOf(fieldOf(error, 'data'), 'erased');
+  const text = (name: string): string | null => {
+    const value = fieldOf(erased, name);
+    return typeof value === 'string' ? value : null;
+  };
+  return { at: text('at') ?? '', by: text('by'), reason: text('reason') };
 }
 
 /** Whether an error is a fault of the service, and not a refusal, an outage or a stop. */

@@ -34,7 +34,9 @@ export function priceList(prices: PriceTable): PriceList {
         output_usd: perMillion(output),
         cache_read_usd: perMillion(cacheRead ?? input),
         cache_write_usd: perMillion(cacheWrite ?? input),
-        ...{ table: origin.table, source: origin.source, read_at: origin.readAt },
+        table: origin.table,
+        source: origin.source,
+        read_at: origin.readAt,
       },
     ];
   });

@@ -30,8 +30,13 @@ export function backupsOf(
     if (log.backup === undefined) throw new BackupRefused({ to, reason: LOG_ON_SERVER });
     if (running !== null) throw new BackupRefused({ to, reason: 'another backup runs; wait for its end' });
     let record: BackupRecord = {
-      ...{ to, state: 'copying', events: 0, events_total: 0 },
-      ...{ started_at: system.now(), ended_at: null, detail: null },
+      to,
+      state: 'copying',
+      events: 0,
+      events_total: 0,
+      started_at: system.now(),
+      ended_at: null,
+      detail: null,
     };
     let isAccepted = false;
     let accept = (): void => undefined;

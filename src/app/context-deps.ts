@@ -1,4 +1,5 @@
 /** What a context is created from: settings, the data directory, the model, the clock, the logger. */
+import type { DraftParser } from '../run/pending-events.js';
 import type { System } from '../system/system.js';
 import type { Logger } from '../system/logger.js';
 import type { Config } from '../config.js';
@@ -35,6 +36,8 @@ export interface ContextOverrides {
   readonly chunkSearch: ChunkSearch;
   /** Extracts the text of uploaded files. Default: in child processes. */
   readonly extractor: PdfExtractor;
+  /** Reads drafts for councils. Default: a parser that is loaded when it is needed. */
+  readonly drafts: DraftParser;
   /** The compiled charts, which contexts may share. */
   readonly charts: ChartCache;
   readonly openLog: typeof openLog;

@@ -17,22 +17,24 @@ import { documentList } from '../projections/documents.js';
 import { feedCursors } from '../projections/feed-cursor.js';
 import { Inbox } from '../projections/inbox.js';
 import { LogFeed } from '../projections/log-feed.js';
+import { draftParser } from './draft-parser.js';
 import { Projector } from '../projections/projector.js';
+import { readUpToDate } from '../projections/read-up-to-date.js';
 import type { ReadModels } from '../projections/read-models.js';
 import { openReadModels } from '../projections/read-models.js';
-import { RunFeed } from '../projections/run-feed.js';
 import { RunQueries } from '../projections/run-queries.js';
-import type { RunsInMemory } from '../projections/runs-in-memory.js';
+import type { Erasure } from '../run/errors.js';
 import { Deadlines } from '../run/runs/deadlines.js';
 import type { RunActor } from '../run/runs/actor.js';
-import { OwnAppends } from '../run/runs/own-appends.js';
+import { RunFeed } from '../run/runs/feed.js';
+import type { RunStates } from '../run/runs/states.js';
 import { Runs } from '../run/runs/runs.js';
 import { TokenBus } from '../run/runs/tokens.js';
 import type { PriceTable } from '../models/prices.js';
 import type { ChartCache } from '../run/chart/machine.js';
 import { chartCache } from '../run/chart/machine.js';
 import { BlueprintAudits } from './blueprint-audits.js';
-import type { ContextConfig, ContextDeps } from './context-deps.js';
+import type { ContextConfig, ContextDeps, ContextOverrides } from './context-deps.js';
 import type { Documents } from './documents.js';
 import { createDocuments } from './documents.js';
 import { createModel, createPrices, knownModels, providerNames } from './model.js';
@@ -40,8 +42,10 @@ import { Readiness } from './readiness.js';
 import type { OpenedRecord } from './record.js';
 import { VIEWS_FILE, openRecord, watchedLog } from './record.js';
 import { Recovery } from './recovery.js';
+import { documentErasedAt, erasureOf } from './erasures.js';
 import { faultReporter } from './fault-reporter.js';
 import { RunAudits } from './run-audits.js';
+import { SchemaChecker } from '../jsonschema/schema-checker.js';
 import { Counts } from '../telemetry/counts.js';
 
 /** Longest random wait before one of several instances acts on the deadline of a pause, in milliseconds. */
@@ -53,7 +57,8 @@ export interface Context {
   readonly queries: RunQueries;
   /** Drafts while the models of this instance write them. */
   readonly tokens: TokenBus;
-  readonly views: RunsInMemory;
+  /** The states of runs in memory, and the appends of this instance. */
+  readonly states: RunStates;
   /** The events of runs as they are recorded. */
   readonly feed: RunFeed;
   /** The events of all runs in the log's order. */
@@ -68,16 +73,21 @@ export interface Context {
   readonly authenticator: Authenticator;
   readonly model: BoundedModel;
   readonly prices: PriceTable;
+  readonly schemaChecker: SchemaChecker;
   readonly readiness: Readiness;
   readonly recovery: Recovery;
   /** Counts what this instance does. */
   readonly counts: Counts;
-  readonly ownAppends: OwnAppends;
   readonly reader: ReadModels['reader'];
   readonly instanceId: string;
   readonly corruptRuns: ReadModels['corruptRuns'];
   /** Passes each event of the log to its consumers. */
-  readonly projector: Pick<Projector, 'subscribe'>;
+  readonly projector: Pick<Projector, 'subscribe' | 'waitFor' | 'rebuilds'>;
+  /** Which runs have a leaf in the ledger, and what is erased. */
+  readonly history: Pick<
+    ReadModels['history'],
+    'leafOf' | 'erasedAs' | 'stored' | 'list' | 'flush' | 'zeroErased' | 'expired'
+  >;
   /** How this instance sees the others on the log. */
   readonly members: Members;
   stop(): Promise<void>;
@@ -110,11 +120,22 @@ export async function createContext(config: ContextConfig, deps: ContextDeps, re
   try {
     record.seen.start();
     const counts = new Counts(providerNames(deps.model));
+    // The views, which know it, need the log first.
+    const erasure = {
+      of: (_: string): Promise<Erasure | null> => Promise.resolve(null),
+      ofDocument: (_: string): Promise<number | null> => Promise.resolve(null),
+    };
     const log = watchedLog(record.log, {
-      ...{ system: deps.system, isEmbedded: config.eventStore === null },
+      system: deps.system,
+      isEmbedded: config.eventStore === null,
       onAppended: (ms) => counts.onAppended(ms),
+      erasureOf: (runId) => erasure.of(runId),
+      documentErasedAt: (id) => erasure.ofDocument(id),
     });
     const stores = { ...(await openStores(config, deps, { ...record, log })), counts };
+    const erasures = { log: record.log, history: stores.history };
+    erasure.of = (runId) => erasureOf(runId, erasures);
+    erasure.ofDocument = (id) => documentErasedAt(id, erasures);
     const runs = createRuns(config, deps, stores);
     const readSide = createReadSide(deps, stores, runs);
     connect(deps, { ...stores, ...runs, ...readSide });
@@ -125,11 +146,10 @@ export async function createContext(config: ContextConfig, deps: ContextDeps, re
   }
 }
 
-interface Stores extends OpenedRecord, Pick<ReadModels, 'history' | 'corruptRuns' | 'reader' | 'views'> {
+interface Stores extends OpenedRecord, Pick<ReadModels, 'history' | 'corruptRuns' | 'reader' | 'states'> {
   readonly models: ReadModels;
   readonly corruptDocuments: CorruptDocuments;
   readonly live: Map<string, RunActor>;
-  readonly ownAppends: OwnAppends;
   readonly projector: Projector;
   readonly documents: Documents;
 }
@@ -144,18 +164,21 @@ async function openStores(config: ContextConfig, deps: ContextDeps, record: Open
   const { log, identity, head } = record;
   const { sha256 } = system;
   const live = new Map<string, RunActor>();
-  const [ownAppends, corruptDocuments] = [new OwnAppends(), new CorruptDocuments()];
+  const corruptDocuments = new CorruptDocuments();
   const models = await openReadModels({
-    ...{ system, live, from: log, open: overrides.openViews },
+    system,
+    live,
+    from: log,
+    open: overrides.openViews,
     log: { identity, head, ...(config.eventStore === null && { file: dataDir.logFile }) },
     file: join(dataDir.viewsDir, VIEWS_FILE),
     onFault: faultReporter(logger),
   });
-  const { views, history, corruptRuns } = models;
+  const { states, history, corruptRuns } = models;
   const onFault = faultReporter(logger, { corruptRuns, corruptDocuments });
-  const projector = new Projector({ log, views, history, ownAppends, system, sha256, onFault });
+  const projector = new Projector({ log, states, history, system, sha256, onFault });
   const documents = await createDocuments(config, deps, { ...record, history, projector, corruptDocuments });
-  return { ...record, ...models, models, corruptDocuments, live, ownAppends, projector, documents };
+  return { ...record, ...models, models, corruptDocuments, live, projector, documents };
 }
 
 interface RunSide {
@@ -163,6 +186,8 @@ interface RunSide {
   readonly prices: PriceTable;
   readonly tokens: TokenBus;
   readonly charts: ChartCache;
+  readonly schemaChecker: SchemaChecker;
+  readonly outputChecker: SchemaChecker;
   readonly registry: Runs;
   /** Null where no other instance shares the log. */
   readonly cluster: Cluster | null;
@@ -170,30 +195,61 @@ interface RunSide {
   readonly deadlines: Deadlines;
 }
 
+/** What the runs of an instance share. */
+function readersOf({
+  charts = chartCache(),
+  drafts = draftParser(),
+}: Partial<ContextOverrides>): Pick<ContextOverrides, 'charts' | 'drafts'> {
+  return { charts, drafts };
+}
+
 /** The runs of this instance, and the objects that connect it with other instances. */
 function createRuns(config: ContextConfig, deps: ContextDeps, stores: CountedStores): RunSide {
   const { dataDir, webSearch: search = null, system, logger, overrides = {} } = deps;
-  const { log, instanceId, history, corruptRuns, documents, live, ownAppends } = stores;
+  const { log, instanceId, history, corruptRuns, documents, live, states } = stores;
   const model = createModel(config, deps, (call) => stores.counts.onCallEnded(call));
   const pdfs = pdfReader(overrides.chunkSearch ?? documents.chunkSearch);
   const tools = toolbox(search === null ? [pdfs] : [webSearch(search), pdfs]);
   const prices = createPrices(config.prices, system.sha256);
   const tokens = new TokenBus({ logger });
-  const { charts = chartCache() } = overrides;
+  const { charts, drafts } = readersOf(overrides);
   const settings = config.cluster;
   const failureDetector =
     settings &&
     new FailureDetector({ ...settings, instanceId, system, predecessors: dataDir.recordInstance(instanceId) });
+  // Schemas that requests bring do not delay the values of runs.
+  const [schemaChecker, outputChecker] = [new SchemaChecker(system), new SchemaChecker(system)];
   const registry = new Runs({
-    ...{ log, model, prices, tools, tokens, ownAppends, system, instanceId, charts },
-    ...{ live, corruptRuns, logger, reader: stores.reader, maxActiveRuns: config.maxActiveRuns },
+    drafts,
+    outputErrors: (schema, value) => outputChecker.errorsOf(schema, value),
+    log,
+    model,
+    prices,
+    tools,
+    tokens,
+    states,
+    system,
+    instanceId,
+    charts,
+    live,
+    corruptRuns,
+    logger,
+    reader: stores.reader,
+    maxActiveRuns: config.maxActiveRuns,
     suspicions: failureDetector ?? ALONE,
   });
   const cluster =
     settings &&
     failureDetector &&
     new Cluster({
-      ...{ ...settings, log, system, instanceId, failureDetector, registry, corruptRuns, logger },
+      ...settings,
+      log,
+      system,
+      instanceId,
+      failureDetector,
+      registry,
+      corruptRuns,
+      logger,
       projector: stores.projector,
       onLogReplaced: (error) => deps.onLogBroken?.(error),
     });
@@ -209,11 +265,14 @@ function createRuns(config: ContextConfig, deps: ContextDeps, stores: CountedSto
           clockSkewMs: () => cluster?.clockSkewMs ?? null,
           remember: (isNeeded: (instanceId: string) => boolean) => failureDetector.remember(isNeeded),
         };
-  return { model, prices, tokens, charts, registry, cluster, members, deadlines };
+  return { model, prices, tokens, charts, schemaChecker, outputChecker, registry, cluster, members, deadlines };
 }
 
 const ALONE: Members = {
-  ...{ isSuspect: () => true, isInTurn: () => true, isFenced: () => false, clockSkewMs: () => null },
+  isSuspect: () => true,
+  isInTurn: () => true,
+  isFenced: () => false,
+  clockSkewMs: () => null,
   remember: () => undefined,
 };
 
@@ -225,16 +284,23 @@ type ReadSide = Pick<
 /** The objects that answer clients that read runs, blueprints and documents. */
 function createReadSide({ system, logger }: ContextDeps, parts: Stores, { model, prices }: RunSide): ReadSide {
   const { log, identity, instanceId, authenticator, history, corruptRuns, corruptDocuments, reader } = parts;
-  const { projector, live } = parts;
+  const { projector, live, states } = parts;
   const { sha256 } = system;
   const onFault = faultReporter(logger);
   const models = knownModels(model, prices);
-  const logFeed = new LogFeed({ log, corruptRuns, system, onFault, cursors: feedCursors(identity, sha256) });
+  const cursors = feedCursors(identity, sha256);
+  const isErased = async (runId: string): Promise<boolean> => {
+    // Rebuilt views do not know every erasure yet; those of a running service know all that a feed's history may hold.
+    const erased = () => history.erasedAs('run', runId);
+    return (await (projector.isCaughtUp ? erased() : readUpToDate({ log, projector, system }, erased))) !== null;
+  };
+  const logFeed = new LogFeed({ log, corruptRuns, system, onFault, cursors, isErased });
   const folding = { log, reader, history, projector, system };
   const queries = new RunQueries({ ...folding, corruptRuns, live });
   return {
-    ...{ logFeed, queries },
-    feed: new RunFeed({ reader, sha256 }),
+    logFeed,
+    queries,
+    feed: new RunFeed({ reader, states, sha256 }),
     inbox: new Inbox({ queries, reader, logFeed, corruptRuns }),
     blueprints: new BlueprintStore({ log, system, instanceId, hasKeys: () => !authenticator.isOpen, models }),
     blueprintList: blueprintList(folding),
@@ -244,18 +310,18 @@ function createReadSide({ system, logger }: ContextDeps, parts: Stores, { model,
 
 /** Subscribes objects to those that were created before them. */
 function connect({ logger, consumers = [] }: ContextDeps, parts: CountedStores & RunSide & ReadSide): void {
-  const { models, registry, cluster, deadlines, feed, views, corruptRuns, corruptDocuments, documents } = parts;
-  const { projector, authenticator, ownAppends, counts, seen } = parts;
-  ownAppends.subscribe(counts);
+  const { models, registry, cluster, deadlines, feed, states, corruptRuns, corruptDocuments, documents } = parts;
+  const { projector, authenticator, counts, seen } = parts;
+  states.subscribe(counts);
   const clusters = cluster === null ? [] : [cluster];
   // In this order they receive each event of the log.
-  projector.subscribe(...clusters, deadlines, documents, authenticator, feed, seen, ...consumers);
+  const children = { categories: ['run'], onRunFolded: registry.onRunFolded.bind(registry) };
+  projector.subscribe(...clusters, deadlines, documents, authenticator, feed, seen, children, ...consumers);
   for (const each of clusters) registry.subscribe(each);
   corruptRuns.subscribe(
     { onRunCorrupt: (err) => logger.error({ runId: err.data.runId, err }, 'run: its record is corrupt') },
     ...clusters,
     feed,
-    views,
   );
   corruptDocuments.subscribe(
     { onDocumentCorrupt: (err) => logger.error({ ...err.data, err }, 'document: its record is corrupt') },
@@ -279,7 +345,9 @@ function withRecovery(deps: ContextDeps, parts: CountedStores & RunSide & ReadSi
   recovery.start();
   return {
     ...parts,
-    ...{ audits, recovery, readiness: new Readiness({ ...parts, system }) },
+    audits,
+    recovery,
+    readiness: new Readiness({ ...parts, system }),
     async stop() {
       recovery.stop();
       feed.stop();
@@ -287,6 +355,7 @@ function withRecovery(deps: ContextDeps, parts: CountedStores & RunSide & ReadSi
       await Promise.all([cluster?.stop(), audits.stop(), councils.stop()]);
       // In parallel, because a deadline that is being applied waits for the log until the registry stops.
       await Promise.all([deadlines.stop(), registry.stop(), parts.blueprints.stop(), parts.authenticator.stop()]);
+      await Promise.all([parts.schemaChecker.stop(), parts.outputChecker.stop()]);
       await documents.stop(history.checkpoint);
       await projector.stop();
       // If this fails, the next start folds the same events again.

@@ -80,7 +80,9 @@ export class DocumentAudits {
   #verify(documentId: string, replaceView: VerifyDocumentDeps['replaceView']): Promise<DocumentCheck | null> {
     const { log, history, corruptDocuments, system } = this.#deps;
     return verifyDocument(documentId, {
-      ...{ log, sha256: system.sha256, replaceView },
+      log,
+      sha256: system.sha256,
+      replaceView,
       stored: (id) => readUpToDateUntil(this.#deps, () => history.document(id), this.#tasks.signal),
       onCorrupt: (error) => corruptDocuments.found(error),
       onValid: (id) => corruptDocuments.forget(id),

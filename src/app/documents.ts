@@ -63,7 +63,10 @@ export async function createDocuments(
   };
   const vectors = new VectorCompleter({ store, system, onFault });
   const indexer = new SearchIndexer({
-    ...{ log, system, onFault, onIncomplete: (documentId: string) => vectors.complete(documentId) },
+    log,
+    system,
+    onFault,
+    onIncomplete: (documentId: string) => vectors.complete(documentId),
     model: recordsVectors ? embeddings.model : null,
     open: indexOpener(deps, { ...parts, embeddings, onFault }),
   });
@@ -163,6 +166,18 @@ export class Documents implements EventConsumer {
     const { corruptDocuments, store } = this.#deps;
     await this.#waitFor(await store.remove(documentId, actor));
     corruptDocuments.forget(documentId);
+  }
+
+  /** Takes an erased document out of the search, before it may be uploaded again. */
+  onDocumentErased(documentId: string): void {
+    const { corruptDocuments, indexer } = this.#deps;
+    indexer.removeCorrupt(documentId);
+    corruptDocuments.forget(documentId);
+  }
+
+  /** Zeroes what erased documents have left in the index. */
+  async zeroErased(): Promise<void> {
+    await this.#deps.indexer.zeroRemoved();
   }
 
   /** Indexes an event of a document. */

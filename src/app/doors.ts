@@ -18,12 +18,11 @@ export interface DoorParts {
   readonly webhooks: Webhooks;
 }
 
-export function doorsOf(context: Context, config: Config, { metrics, webhooks }: DoorParts): readonly Door[] {
-  const metricsDoor: Door = () => [metricsRoute(metrics, config.metricsToken)];
-  return [metricsDoor, mcpRoutes, openAiDoorOf(context, config), webhooks.door];
-}
-
-function openAiDoorOf({ model, feed, views }: Context, { modelTimeoutMs }: Config): Door {
-  const isFollowed = (runId: string): boolean => feed.watchersOf(runId) > 0 || views.isWatched(runId);
-  return openAiDoor({ model, modelTimeoutMs, isFollowed });
+export function doorsOf(
+  { model }: Context,
+  { metricsToken, modelTimeoutMs }: Config,
+  { metrics, webhooks }: DoorParts,
+): readonly Door[] {
+  const metricsDoor: Door = () => [metricsRoute(metrics, metricsToken)];
+  return [metricsDoor, mcpRoutes, openAiDoor({ model, modelTimeoutMs }), webhooks.door];
 }

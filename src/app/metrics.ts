@@ -7,7 +7,7 @@ import type { Context } from './context.js';
 
 type Edges = Pick<
   MetricSources,
-  'accessRefused' | 'openSockets' | 'openStreams' | 'traceCounts' | 'webhookFigures' | 'system'
+  'accessRefused' | 'openSockets' | 'openStreams' | 'traceCounts' | 'webhookFigures' | 'ledger' | 'system'
 >;
 
 /** @returns a function that reads all figures and returns their text */
@@ -27,10 +27,10 @@ export function metricsWith(context: Context, edges: Edges): () => Promise<Metri
 /** Counts no ended runs: with a million of them, that takes 60 ms at each scrape. */
 async function unfinishedRuns(queries: Pick<RunQueries, 'count' | 'list'>): Promise<UnfinishedRuns> {
   const [pending, running, paused, [longest]] = await Promise.all([
-    queries.count({ status: 'pending' }),
-    queries.count({ status: 'running' }),
-    queries.count({ status: 'paused' }),
-    queries.list({ limit: 1, offset: 0, filter: { status: 'paused' }, sort: 'waiting' }),
+    queries.count({ status: 'pending', withChildren: true }),
+    queries.count({ status: 'running', withChildren: true }),
+    queries.count({ status: 'paused', withChildren: true }),
+    queries.list({ limit: 1, offset: 0, filter: { status: 'paused', withChildren: true }, sort: 'waiting' }),
   ]);
   return { pending, running, paused, pausedSince: longest?.waitingSince ?? null };
 }

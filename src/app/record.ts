@@ -3,8 +3,8 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { OpenLogOptions } from '../eventlog/open.js';
 import { openLog as openNamed } from '../eventlog/open.js';
-import { LogCorrupt, LogDenied, LogUnavailable } from '../eventlog/errors.js';
-import type { EventLog, Position, RecordedEvent } from '../eventlog/port.js';
+import { LogCorrupt, LogDenied, LogUnavailable, StreamRemoved } from '../eventlog/errors.js';
+import type { EventLog, Position, RecordedEvent, StreamRange } from '../eventlog/port.js';
 import { Authenticator } from '../keys/authenticator.js';
 import type { Logger } from '../system/logger.js';
 import type { System } from '../system/system.js';
@@ -15,8 +15,9 @@ import type { DataDirectory } from './data-directory.js';
 import { BlueprintCorrupt } from '../blueprint/errors.js';
 import { blueprintIdOf } from '../blueprint/events.js';
 import { DocumentCorrupt } from '../documents/errors.js';
-import { documentIdOf } from '../documents/events.js';
-import { RunCorrupt } from '../run/errors.js';
+import { documentIdOf, documentStreamSince } from '../documents/events.js';
+import type { Erasure } from '../run/errors.js';
+import { RunCorrupt, RunErased } from '../run/errors.js';
 import { runIdOf } from '../run/events.js';
 import { WebhookCorrupt } from '../webhooks/errors.js';
 import { isOfWebhooks } from '../webhooks/events.js';
@@ -96,7 +97,7 @@ function placeOf(
 /**
  * The log as the service uses it. It reports how long appends take. If a call meets a corrupt part of the embedded log's file,
  * it throws the error of the one record that the call was about: a run, document, blueprint or webhook. The service
- * continues to serve the others.
+ * continues to serve the others. A call about a removed run throws RunErased, or RunCorrupt if no erasure is recorded.
  */
 export function watchedLog(
   log: EventLog,
@@ -104,13 +105,52 @@ export function watchedLog(
     system,
     isEmbedded,
     onAppended,
+    erasureOf,
+    documentErasedAt,
   }: {
     readonly system: Pick<System, 'monotonicMs'>;
     readonly isEmbedded: boolean;
     /** Receives the time from the call of an append to its acknowledgement, in milliseconds. */
     readonly onAppended: (ms: number) => void;
+    /** The erasure of a run, or null if none is recorded. */
+    readonly erasureOf: (runId: string) => Promise<Erasure | null>;
+    /** The number of the leaf of a document's newest erasure, or null if none is recorded. */
+    readonly documentErasedAt: (documentId: string) => Promise<number | null>;
   },
 ): EventLog {
+  const faultOf = async (error: unknown, place: Place): Promise<unknown> => {
+    const runId = error instanceof StreamRemoved ? runIdOf(place.stream) : null;
+    if (runId === null) return isEmbedded ? recordFault(error, place) : error;
+    const erased = await erasureOf(runId);
+    if (erased !== null) return new RunErased({ runId, erased });
+    const reason = 'its events were removed from the log, and no erasure is recorded';
+    return new RunCorrupt({ runId, seq: 0, reason }, { cause: error });
+  };
+  /** The stream of a document that took the place of a removed one, or null if there is none. */
+  const successorOf = async (error: unknown, stream: string): Promise<string | null> => {
+    const documentId = error instanceof StreamRemoved ? documentIdOf(stream) : null;
+    const leaf = documentId === null ? null : await documentErasedAt(documentId);
+    if (documentId === null || leaf === null) return null;
+    const successor = documentStreamSince(documentId, leaf);
+    return successor === stream ? null : successor;
+  };
+  async function* read(
+    events: AsyncIterable<RecordedEvent>,
+    { stream, seq }: Place,
+    range?: StreamRange,
+  ): AsyncGenerator<RecordedEvent> {
+    let next = seq;
+    try {
+      for await (const event of events) {
+        next = event.revision + 1;
+        yield event;
+      }
+    } catch (error) {
+      const successor = await successorOf(error, stream);
+      if (successor === null || next !== seq) throw await faultOf(error, { stream, seq: next });
+      yield* read(log.readStream(successor, range), { stream: successor, seq }, range);
+    }
+  }
   return {
     async append(stream, events, expected) {
       const fromMs = system.monotonicMs();
@@ -119,18 +159,20 @@ export function watchedLog(
         onAppended(system.monotonicMs() - fromMs);
         return appended;
       } catch (error) {
-        throw isEmbedded ? recordFault(error, { stream, seq: expected === 'none' ? 0 : expected + 1 }) : error;
+        const successor = await successorOf(error, stream);
+        if (successor !== null) return await log.append(successor, events, expected);
+        throw await faultOf(error, { stream, seq: expected === 'none' ? 0 : expected + 1 });
       }
     },
     readStream(stream, range) {
-      const events = log.readStream(stream, range);
-      return isEmbedded ? read(events, { stream, seq: range?.from ?? 0 }) : events;
+      return read(log.readStream(stream, range), { stream, seq: range?.from ?? 0 }, range);
     },
     readAll: (after, range) => log.readAll(after, range),
     subscribe: (after, options) => log.subscribe(after, options),
     identity: () => log.identity(),
     head: () => log.head(),
     hasGaps: () => log.hasGaps(),
+    remove: (streams) => log.remove(streams),
     ping: () => log.ping(),
     ...(log.backup && { backup: log.backup.bind(log) }),
     close: () => log.close(),
@@ -140,18 +182,6 @@ export function watchedLog(
 interface Place {
   readonly stream: string;
   readonly seq: number;
-}
-
-async function* read(events: AsyncIterable<RecordedEvent>, { stream, seq }: Place): AsyncGenerator<RecordedEvent> {
-  let next = seq;
-  try {
-    for await (const event of events) {
-      next = event.revision + 1;
-      yield event;
-    }
-  } catch (error) {
-    throw recordFault(error, { stream, seq: next });
-  }
 }
 
 function recordFault(error: unknown, { stream, seq }: Place): unknown {

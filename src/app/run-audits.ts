@@ -1,11 +1,15 @@
 /** Verifies the records and stored views of runs: one on request, and at the start all that have not ended. */
-import type { DeliberationRecord, Genealogy } from '../generated/schemas.js';
+import type { DeliberationRecord, Genealogy, OversightRow } from '../generated/schemas.js';
 import { deliberationOf } from '../audit/deliberation.js';
 import { genealogyOf } from '../audit/genealogy.js';
+import { decisionsOf } from '../audit/oversight.js';
+import type { Marking } from '../draft/marking.js';
+import { markingOf } from '../draft/marking.js';
 import type { AttemptPlace, PromptFound } from '../audit/prompt.js';
 import { promptOf } from '../audit/prompt.js';
 import type { CitedPage } from '../audit/sources.js';
 import { citedPagesOf } from '../audit/sources.js';
+import { storedPages } from '../documents/stored-chunks.js';
 import type { RecordCheck } from '../audit/record-check.js';
 import { recordCheck } from '../audit/record-check.js';
 import type { RunVerification, VerifyRunDeps } from '../audit/verify.js';
@@ -14,9 +18,9 @@ import type { EventLog } from '../eventlog/port.js';
 import { canonical } from '../eventsourcing/canonical-json.js';
 import type { CorruptRuns } from '../projections/corrupt-runs.js';
 import type { Projector } from '../projections/projector.js';
-import { readUpToDateUntil, readUpToDateWithRetry } from '../projections/read-up-to-date.js';
+import { readUpToDate, readUpToDateUntil, readUpToDateWithRetry } from '../projections/read-up-to-date.js';
 import type { History } from '../projections/run-history.js';
-import type { RunReader } from '../projections/run-reader.js';
+import type { RunReader } from '../run/runs/reader.js';
 import type { ChartCache } from '../run/chart/machine.js';
 import type { UnfinishedRun } from '../run/state.js';
 import { TaskTracker } from '../system/async/task-tracker.js';
@@ -58,10 +62,24 @@ export class RunAudits {
   }
 
   /** Where a run's drafts come from, or null if there is no such run. @throws {RunCorrupt} */
-  genealogy(runId: string): Promise<Genealogy | null> {
-    const { reader, system } = this.#deps;
+  async genealogy(runId: string): Promise<Genealogy | null> {
+    const { reader, system, history } = this.#deps;
     const { sha256 } = system;
-    return reader.folded(runId, (events) => genealogyOf(runId, events, { sha256, canonical }));
+    const found = await reader.folded(runId, (events) => genealogyOf(runId, events, { sha256, canonical }));
+    if (found === null || found.parent === null) return found;
+    const { run_id: parent } = found.parent;
+    const isErased = (await readUpToDate(this.#deps, () => history.erasedAs('run', parent))) !== null;
+    return isErased ? { ...found, parent: { ...found.parent, erased: true } } : found;
+  }
+
+  /** The decisions on a run's pauses in order; none if there is no such run. @throws {RunCorrupt} */
+  decisions(runId: string): Promise<readonly OversightRow[]> {
+    return this.#deps.reader.folded(runId, (events) => decisionsOf(runId, events));
+  }
+
+  /** What made a run's draft, or null if there is no such run. @throws {RunCorrupt} */
+  marking(runId: string): Promise<Marking | null> {
+    return markingOf(runId, (id, read, max) => this.#deps.reader.folded(id, read, max));
   }
 
   /** What the members of panels, ranks, judges and juries have answered, or null if there is no such run. @throws {RunCorrupt} */
@@ -69,9 +87,14 @@ export class RunAudits {
     return deliberationOf(runId, (id, fold, max) => this.#deps.reader.folded(id, fold, max));
   }
 
-  /** The pages that the draft of a run cites, or null if there is no such run. @throws {RunCorrupt} */
+  /** The pages that the draft of a run cites, with its quotations of them, or null if there is no such run. @throws {RunCorrupt} */
   citedPages(runId: string): Promise<readonly CitedPage[] | null> {
-    return citedPagesOf(runId, (id, fold, max) => this.#deps.reader.folded(id, fold, max));
+    const { reader, system } = this.#deps;
+    return citedPagesOf(runId, {
+      folded: (id, fold, max) => reader.folded(id, fold, max),
+      pagesOf: (document, pages) => storedPages(this.#deps, document, pages),
+      pause: () => new Promise((resolve) => void system.after(0, resolve)),
+    });
   }
 
   /** The prompt that an attempt of a node sent to its model. @throws {RunCorrupt} */
@@ -106,7 +129,10 @@ export class RunAudits {
   #verify(runId: string, replaceView: VerifyRunDeps['replaceView']): Promise<RunVerification | null> {
     const { log, charts, corruptRuns, history, system } = this.#deps;
     return verifyRun(runId, {
-      ...{ log, charts, sha256: system.sha256, replaceView },
+      log,
+      charts,
+      sha256: system.sha256,
+      replaceView,
       stored: (id) => readUpToDateUntil(this.#deps, () => history.stored(id), this.#tasks.signal),
       onCorrupt: (error) => corruptRuns.mark(error),
       onValid: (id) => corruptRuns.unmark(id),

@@ -5,8 +5,12 @@
  */
 import { existsSync } from 'node:fs';
 import { withoutSecrets } from '../config-values.js';
+import { documentIdOf } from '../documents/events.js';
+import { StreamRemoved } from '../eventlog/errors.js';
 import type { EventLog, Position, RecordedEvent } from '../eventlog/port.js';
 import { ACCEPT_LOSS, LogUnreadable, categoryOf, lastEvent } from '../eventlog/port.js';
+import { erasureIn } from '../ledger/erased.js';
+import { runIdOf } from '../run/events.js';
 import type { KeyStore } from '../keys/store.js';
 import type { System } from '../system/system.js';
 import { isRecord } from '../system/untrusted.js';
@@ -123,8 +127,23 @@ async function lossOf(
   if (identity !== known) return 'it is not the log that this folder held before';
   if (last === null) return null;
   const { stream, revision, id, position } = last;
-  const found = head === null || head < position ? null : await lastEvent(log, stream, revision);
-  return found?.id === id ? null : `it lacks event ${revision} of "${stream}", which this folder has seen`;
+  const found = head === null || head < position ? null : await seenEvent(log, stream, revision);
+  return found === 'erased' || found?.id === id
+    ? null
+    : `it lacks event ${revision} of "${stream}", which this folder has seen`;
+}
+
+/** The event of a stream at a revision or before it. Without a leaf of its erasure, a removed stream has lost its events. */
+async function seenEvent(log: EventLog, stream: string, revision: number): Promise<RecordedEvent | 'erased' | null> {
+  try {
+    return await lastEvent(log, stream, revision);
+  } catch (error) {
+    if (!(error instanceof StreamRemoved)) throw error;
+    const [runId, documentId] = [runIdOf(stream), documentIdOf(stream)];
+    const of =
+      runId === null ? ({ what: 'document', id: documentId ?? '' } as const) : ({ what: 'run', id: runId } as const);
+    return (await erasureIn(log, of)) === null ? null : 'erased';
+  }
 }
 
 /** Records what the service sees of its log. A consumer of the log's events. */

@@ -37,8 +37,12 @@ import { isLoopbackAddress } from '../system/host-name.js';
 import { ownHosts } from '../api/access/request-source.js';
 import type { ChannelServer } from '../ws/upgrade.js';
 import { serveChannels } from '../ws/upgrade.js';
+import type { LedgerService } from './ledger.js';
+import { Erasures } from './erasures.js';
+import { startLedger } from './ledger.js';
 import { addressOf, listen } from './listen.js';
 import { checkKeys, warnOfExposure } from './start-rules.js';
+import { Retention } from './retention.js';
 import { queueEarlyRequests } from './early-requests.js';
 import { OpenCount } from '../system/open-count.js';
 import { Tally } from '../telemetry/tally.js';
@@ -52,6 +56,8 @@ import { OFFLINE_MODEL } from '../models/offline.js';
 
 /** How long the start holds requests back while it reads and checks unfinished runs, in milliseconds. */
 const MAX_START_MS = 2_000;
+/** How long a start waits for the erasures that a crash has cut off, in milliseconds: the views may have much to fold first. */
+const MAX_RECOVERY_MS = 10_000;
 /** How long a start endpoint waits for the log, in milliseconds, before it answers 503. */
 const APPEND_DEADLINE_MS = 10_000;
 
@@ -87,13 +93,37 @@ export async function startService(config: Config, deps: ServiceDeps): Promise<S
   const traces = exportTraces(context, config.traces, deps);
   const webhooks = startWebhooks(context, config, deps);
   const backups = backupsOf(context.log, deps);
-  const parts = { server, context, traces, webhooks, backups };
+  const before = { server, context, traces, webhooks, backups, channels: null };
+  const ledger = await stopOnError(
+    { stop: () => stopService({ ...before, ledger: null, erasures: null, retention: null }) },
+    () => startLedger(context, config, deps),
+  );
+  const { log, history, projector, documents } = context;
+  const forget = (runId: string): void => {
+    webhooks.forget(runId);
+    traces?.forget(runId);
+  };
+  const erasures = new Erasures({
+    log,
+    projector,
+    history,
+    ledger: ledger.ledger,
+    documents,
+    forget,
+    system,
+    logger: deps.logger,
+  });
+  const retention = new Retention({ erasures, history, members: context.members, days: config.retentionDays, ...deps });
+  const parts = { server, context, traces, webhooks, backups, ledger, erasures, retention };
   const started = { stop: () => stopService({ ...parts, channels: null }) };
+  projector.subscribe(erasures);
+  await stopOnError(started, () => settledWithin(erasures.recover(), { system, maxMs: MAX_RECOVERY_MS }));
   const checking = checkedRuns(context);
   await stopOnError(started, () => settledWithin(checking, { system, maxMs: MAX_START_MS }));
   const recovered = checking.then((unfinished) => context.recovery.recover(unfinished));
   recovered.catch((error: unknown) => isEndedByStop(error) || onLogBroken(error));
   context.registry.delayCommandsUntil(recovered);
+  retention.start();
   const channels = serveContext(server, { ...parts, edge, config, deps });
   earlyRequests.end();
   announce();
@@ -134,10 +164,15 @@ function edgeOf(config: Config, { system, logger }: ServiceDeps, address: string
   return {
     accessRefused,
     onAccessRefused: accessReport({ trustedProxies, system, logger, count }),
-    ...{ system, isLoopback: isLoopbackAddress(address) },
-    ...{ isOwnHost: ownHosts({ ...config, address }), corsOrigins: config.corsOrigins },
-    ...{ basePath: config.basePath, limits: limitsOf(config.limits, system), streams: new OpenCount() },
-    ...{ unsent: new SharedBytes(), receiving: new SharedBytes() },
+    system,
+    isLoopback: isLoopbackAddress(address),
+    isOwnHost: ownHosts({ ...config, address }),
+    corsOrigins: config.corsOrigins,
+    basePath: config.basePath,
+    limits: limitsOf(config.limits, system),
+    streams: new OpenCount(),
+    unsent: new SharedBytes(),
+    receiving: new SharedBytes(),
     problemForms: PROBLEM_FORMS,
     onFault: (requestId: string | null, err: unknown): void =>
       logger.error({ ...(requestId === null ? { edge: 'ws' } : { requestId }), err }, 'request: fault'),
@@ -184,35 +219,48 @@ interface Served {
   readonly traces: TraceExporter | null;
   readonly webhooks: Webhooks;
   readonly backups: Backups;
+  readonly ledger: LedgerService;
+  readonly erasures: Erasures;
 }
 
 /** Lets the context serve a server's requests and upgrades. */
 function serveContext(server: Server, served: Served): ChannelServer {
-  const { context, edge, config, deps, traces, webhooks, backups } = served;
-  const { queries, feed, views, tokens, registry, audits, model, readiness } = context;
+  const { context, edge, config, deps, traces, webhooks, backups, ledger, erasures } = served;
+  const { queries, feed, tokens, registry, audits, model, readiness } = context;
   const { blueprints, blueprintList, documents, documentList, logFeed, inbox } = context;
   const rules = { ...edge, ...accessRules(context, config, deps.system) };
   let channels: ChannelServer | null = null;
   const metrics = metricsWith(context, {
     traceCounts: () => traces?.counts() ?? null,
     webhookFigures: () => webhooks.figures(),
-    ...{
-      system: deps.system,
-      accessRefused: edge.accessRefused,
-      openSockets: () => channels?.open ?? 0,
-      openStreams: () => edge.streams.now,
-    },
+    ledger,
+    system: deps.system,
+    accessRefused: edge.accessRefused,
+    openSockets: () => channels?.open ?? 0,
+    openStreams: () => edge.streams.now,
   });
   const app = httpApp({
     ...rules,
-    ...{ registry, queries, feed, logFeed, inbox },
+    registry,
+    queries,
+    feed,
+    logFeed,
+    inbox,
+    ledger,
+    eraseDocument: (documentId, cause) => erasures.eraseDocument(documentId, cause),
+    eraseRun: (runId, cause) => erasures.eraseRuns([runId], cause),
     verify: (runId) => audits.verify(runId),
     genealogy: (runId) => audits.genealogy(runId),
+    marking: (runId) => audits.marking(runId),
+    decisions: (runId) => audits.decisions(runId),
     deliberation: (runId) => audits.deliberation(runId),
     citedPages: (runId) => audits.citedPages(runId),
     prompt: (runId, at) => audits.prompt(runId, at),
     docx: (markdown, options) => docxOf(markdown, options, deps.system),
-    ...{ blueprints, blueprintList, documents, documentList },
+    blueprints,
+    blueprintList,
+    documents,
+    documentList,
     doors: doorsOf(context, config, { metrics, webhooks }),
     uploadDir: deps.dataDir.tmpDir,
     ready: () => readiness.isReady(),
@@ -222,15 +270,22 @@ function serveContext(server: Server, served: Served): ChannelServer {
     logInfo: () => aboutLog(context.log, config.eventStore === null ? deps.dataDir.logFile : null),
     prices: () => priceList(context.prices),
     backups,
+    schemaChecker: context.schemaChecker,
+    maxMaterialBytes: config.maxMaterialBytes,
+    marksExports: config.marksExports,
     nodeDefaults: { timeoutMs: config.modelTimeoutMs, maxAttempts: config.modelMaxAttempts },
     fullName: model.fullName,
-    ...{ canonical, offlineModel: OFFLINE_MODEL },
+    canonical,
+    offlineModel: OFFLINE_MODEL,
     appendDeadlineMs: APPEND_DEADLINE_MS,
     log: deps.logger,
   });
   server.on('request', app);
   channels = serveChannels(server, {
-    ...{ ...rules, views, feed, queries, tokens },
+    ...rules,
+    feed,
+    queries,
+    tokens,
     onFault: (error) => edge.onFault(null, error),
   });
   return channels;
@@ -271,9 +326,21 @@ async function stopOnError<T>(started: Pick<Context, 'stop'>, part: () => Promis
 }
 
 /** Accepts no new work, ends the channels, lets appends finish, releases the runs. */
-async function stopService({ server, channels, context, traces, webhooks, backups }: StopParts): Promise<void> {
+async function stopService({
+  server,
+  channels,
+  context,
+  traces,
+  webhooks,
+  backups,
+  ...rest
+}: StopParts): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-  const usingLog = Promise.all([traces?.stop(), webhooks.stop(), backups.stop()]);
+  const { ledger, erasures, retention } = rest;
+  const ofLedger = Promise.resolve(retention?.stop())
+    .then(() => erasures?.stop())
+    .then(() => ledger?.stop());
+  const usingLog = Promise.all([traces?.stop(), webhooks.stop(), backups.stop(), ofLedger]);
   await Promise.all([channels?.stop(), usingLog.then(() => context.stop())]);
   server.closeAllConnections();
   if (channels !== null) await closed;
@@ -289,6 +356,9 @@ interface StopParts {
   readonly traces: TraceExporter | null;
   readonly webhooks: Webhooks;
   readonly backups: Backups;
+  readonly ledger: LedgerService | null;
+  readonly erasures: Erasures | null;
+  readonly retention: Retention | null;
 }
 
 function closeServer(server: Server): void {

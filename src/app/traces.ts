@@ -12,7 +12,7 @@ import type { Context } from './context.js';
 
 /** Starts to export, or returns null without a collector. */
 export function exportTraces(
-  { ownAppends, reader }: Context,
+  { states, reader }: Context,
   settings: CollectorSettings | null,
   { system, logger }: { readonly system: System; readonly logger: Logger },
 ): TraceExporter | null {
@@ -22,7 +22,14 @@ export function exportTraces(
     held.take(runId) ??
     (await retryWhileUnavailable(() => traceIn(runId, reader.events(runId), system.sha256), { system, signal }));
   const { delayMs } = settings;
-  const exporter = new TraceExporter({ send: collector(settings), delayMs, traceOf, system, logger });
-  ownAppends.subscribe(held, exporter);
+  const exporter = new TraceExporter({
+    send: collector(settings),
+    delayMs,
+    traceOf,
+    forget: (runId) => held.forget(runId),
+    system,
+    logger,
+  });
+  states.subscribe(held, exporter);
   return exporter;
 }

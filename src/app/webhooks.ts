@@ -22,6 +22,8 @@ import type { ContextDeps } from './context-deps.js';
 export interface Webhooks {
   readonly door: Door;
   figures(): WebhookFigures;
+  /** Delivers no texts of an erased run from memory. */
+  forget(runId: string): void;
   stop(): Promise<void>;
 }
 
@@ -64,9 +66,17 @@ export function startWebhooks(
   const onFault = (err: unknown): void => reports.failed('read', err);
   const store = new WebhookStore({ log, system, instanceId, onFault });
   const accepts = webhookAllowPrivate ? () => true : isPublicAddress;
+  const messages = new Messages({ log, corruptRuns });
   const dispatcher = new Dispatcher({
-    ...{ log, system, instanceId, store, corruptRuns, members, reports, accepts },
-    messages: new Messages({ log, corruptRuns }),
+    log,
+    system,
+    instanceId,
+    store,
+    corruptRuns,
+    members,
+    reports,
+    accepts,
+    messages,
     post: httpPost({ resolve, after: system.after }),
     hmac: (key, text) => createHmac('sha256', key).update(text).digest('base64'),
   });
@@ -76,11 +86,14 @@ export function startWebhooks(
   started.catch((error: unknown) => isStopped || onFault(error));
   return {
     door: webhookDoor({
-      ...{ store, resolve, accepts },
+      store,
+      resolve,
+      accepts,
       deliveriesOf: (webhookId) => readDeliveries(log, webhookId),
       retry: (ids, actor) => dispatcher.retry(ids, actor),
     }),
     figures: () => dispatcher.figures(),
+    forget: (runId) => messages.forget(runId),
     async stop() {
       isStopped = true;
       await Promise.all([dispatcher.stop(), store.stop()]);

@@ -64,8 +64,9 @@ function stateOf(key: string, { initial, type, states, on }: StateConfig, { node
   };
 }
 
-function metaOf({ id, role, members }: Graph['nodes'][number]): NonNullable<ChartState['meta']> {
-  return { node: id, role, ...(members !== undefined && { members: members.length }) };
+function metaOf({ id, role, members, council }: Graph['nodes'][number]): NonNullable<ChartState['meta']> {
+  const held = { ...(members !== undefined && { members: members.length }), ...(council && { council: council.id }) };
+  return { node: id, role, ...held };
 }
 
 /** `idle` has no node: neither it nor a region in it is marked. */

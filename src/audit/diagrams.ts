@@ -6,6 +6,7 @@ import type {
   ChartConfig,
   ChartState,
   Genealogy,
+  GenealogyChild,
   GenealogyDecision,
   GenealogyDraft,
   GenealogyFailure,
@@ -78,9 +79,10 @@ function transitionsOut({
   return [...own, ...Object.values(states).flatMap(transitionsOut)];
 }
 
-/** The kind of a node of many minds, with the number of its members, such as `panel of 4`. Empty for other nodes. */
+/** The kind of a node, with the number of its members or its council, such as `panel of 4`. Empty for a node of one model. */
 function memberText({ meta }: ChartState): string {
-  const { role = 'agent', members } = meta ?? {};
+  const { role = 'agent', members, council } = meta ?? {};
+  if (council !== undefined) return `council ${council}`;
   if (members !== undefined) return `${role === 'critic' ? 'jury' : role} of ${members}`;
   return role === 'agent' || role === 'critic' ? '' : role;
 }
@@ -112,6 +114,7 @@ export function genealogyDiagram(genealogy: Genealogy): string {
     'flowchart TD',
     ...parentLines(genealogy),
     ...drafts.flatMap((draft) => draftLines(draft, draftsById)),
+    ...childrenLines(genealogy),
     ...feedback.flatMap((each) => feedbackLines(each, scores.get(each.id) ?? null)),
     ...decisions.flatMap(decisionLines),
     ...failures.map(failureLine),
@@ -143,6 +146,26 @@ function draftLines(draft: GenealogyDraft, drafts: ReadonlyMap<string, Genealogy
     box(nameOf(id), DRAFT_SHAPES[kind], [head, mermaidText(line), measure]),
     ...[...parents.drafts, ...added].map((parent) => `  ${nameOf(parent)} --> ${nameOf(id)}`),
   ];
+}
+
+/** A box for the runs of each step of a council, with an arrow to the draft that they gave. */
+function childrenLines({ children = [], drafts }: Genealogy): readonly string[] {
+  const steps = new Map<number, GenealogyChild[]>();
+  for (const child of children) steps.set(child.step, [...(steps.get(child.step) ?? []), child]);
+  return [...steps].flatMap(([step, runs]) => {
+    const { node, seq } = present(runs[0], `runs of step ${step}`);
+    const named = runs.slice(0, MAX_CHILDREN).map(({ index, title, id, status }) => {
+      const name = title === undefined ? id : title;
+      return `${index} ${mermaidText(name)}, ${status}`;
+    });
+    const more = runs.length > MAX_CHILDREN ? [`and ${runs.length - MAX_CHILDREN} more`] : [];
+    const head = `${seq} ${mermaidText(node)}, ${runs.length} ${runs.length === 1 ? 'run' : 'runs'}`;
+    const draft = drafts.find((each) => each.kind === 'written' && each.step === step);
+    return [
+      box(`c${step}`, ['[[', ']]'], [head, ...named, ...more]),
+      ...(draft === undefined ? [] : [`  c${step} -.-> ${nameOf(draft.id)}`]),
+    ];
+  });
 }
 
 function failureLine(failure: GenealogyFailure): string {
@@ -204,6 +227,9 @@ function outcomeLines({ seq, status, final_draft: draft, kind, error }: Genealog
     ...(draft === null ? [] : [`  ${nameOf(draft)} ==> outcome`]),
   ];
 }
+
+/** Most runs of a step that a diagram names. */
+const MAX_CHILDREN = 10;
 
 type Shape = readonly [open: string, close: string];
 

@@ -4,6 +4,7 @@
  */
 import type {
   Genealogy,
+  GenealogyChild,
   GenealogyDraft,
   GenealogyFailure,
   GenealogyOutcome,
@@ -17,7 +18,7 @@ import { reusedResults } from '../run/fork.js';
 import { DraftsFold } from '../run/history/drafts.js';
 import { HistoryFold } from '../run/history/fold.js';
 import type { Attempt } from '../run/history/history.js';
-import type { RunState } from '../run/state.js';
+import type { Child, FrontierNode, RunState } from '../run/state.js';
 import { foldNext } from '../run/stream.js';
 import { clipped, digest } from './digest.js';
 import { decisionOf } from './human-decision.js';
@@ -53,11 +54,13 @@ export async function genealogyOf(
   let folds: Folds | null = null;
   let outcome: GenealogyOutcome | null = null;
   const decisions: Genealogy['decisions'] = [];
+  const children = new Map<string, GenealogyChild>();
   for await (const recorded of events) {
     const event = upcast(recorded);
     const before: RunState | null = run;
     const after = foldNext(runId, before, event);
     run = after;
+    addChildren(children, event, after);
     if (event.type === 'RunRequested') {
       const origins = new DraftsFold(event, after, (texts) => digest(texts, deps.sha256));
       folds = { parent: parentOf(event.data), steps: new HistoryFold(event, after, () => false), origins };
@@ -75,7 +78,10 @@ export async function genealogyOf(
   const { steps } = folds.steps.history;
   const works = steps.flatMap(({ step, node, attempts, panel }) =>
     (panel?.members ?? [{ step, attempts, member: undefined }]).map((each) => ({
-      ...{ node, step: each.step, member: each.member, attempts: each.attempts },
+      node,
+      step: each.step,
+      member: each.member,
+      attempts: each.attempts,
     })),
   );
   const lastOf = new Map(works.map(({ step, attempts }) => [step, attempts.at(-1)]));
@@ -84,7 +90,8 @@ export async function genealogyOf(
     const isOwn = draft.kind === 'written' || draft.kind === 'answer';
     const last = isOwn && draft.step !== null ? lastOf.get(draft.step) : undefined;
     const { attempt = null, model = null, inputHash = null, toolCalls = [] } = last ?? {};
-    return { id, seq, at, attempt, model, prompt_hash: inputHash, tools: toolCalls.map(toolCallOf), ...draft };
+    const made = { attempt, model: model || null, prompt_hash: inputHash, tools: toolCalls.map(toolCallOf) };
+    return { id, seq, at, ...made, ...draft };
   });
   const feedback = origins.feedback.map(({ id, seq, at, step, ...given }) => {
     const of = step === null ? [] : (panels.get(step) ?? [{ step }]);
@@ -103,7 +110,30 @@ export async function genealogyOf(
   const { runId: run_id, head, phase, request } = run;
   const { scores } = origins;
   const of = { run_id, seq: head.seq, status: phase.status, actor: request.actor, parent };
-  return { ...of, drafts, feedback, scores, decisions, failures, outcome };
+  return {
+    ...of,
+    drafts,
+    feedback,
+    scores,
+    decisions,
+    failures,
+    ...(children.size > 0 && { children: [...children.values()] }),
+    outcome,
+  };
+}
+
+/** Adds the runs that an event tells of, by id: those that a council has started, and those that a fork has reused. */
+function addChildren(children: Map<string, GenealogyChild>, { type, seq, data }: RunEvent, run: RunState): void {
+  if (type !== 'RunRequested' && type !== 'ChildStarted' && type !== 'ChildEnded') return;
+  const all = run.progress.frontier.flatMap((at) => at.children.map((child) => ({ at, child })));
+  for (const { at, child } of all)
+    if (!('child' in data) || data.child === child.runId)
+      children.set(child.runId, childOf(at, child, children.get(child.runId)?.seq ?? seq));
+}
+
+function childOf({ node, step }: FrontierNode, { runId: id, index, title, end }: Child, seq: number): GenealogyChild {
+  const named = title === undefined ? {} : { title: clipped(title, MAX_TEXT_CHARS) };
+  return { id, node, step, index, ...named, status: end?.status ?? 'running', seq };
 }
 
 function parentOf({ parent, state, changes }: RunRequestedData): GenealogyParent | null {
@@ -111,9 +141,21 @@ function parentOf({ parent, state, changes }: RunRequestedData): GenealogyParent
   const { runId: run_id, at, hash } = parent;
   const reused_results = state === null ? 0 : reusedResults(state);
   if (changes === undefined) return { run_id, at, hash, reused_results, changes: null };
-  const { inputTopic: input_topic, state: changed, nodes, maxNodeExecutions: most } = changes;
-  const limit = most === undefined ? {} : { max_node_executions: most };
-  return { run_id, at, hash, reused_results, changes: { input_topic, state: changed, nodes, ...limit } };
+  const {
+    inputTopic: input_topic,
+    outputSchema: output_schema,
+    state: changed,
+    maxNodeExecutions,
+    ...others
+  } = changes;
+  const named = {
+    ...others,
+    input_topic,
+    state: changed,
+    ...(output_schema !== undefined && { output_schema }),
+    ...(maxNodeExecutions !== undefined && { max_node_executions: maxNodeExecutions }),
+  };
+  return { run_id, at, hash, reused_results, changes: named };
 }
 
 function outcomeOf(event: Extract<RunEvent, { type: 'RunCompleted' | 'RunFailed' }>, draft: string | null) {

@@ -51,10 +51,21 @@ export function decisionOf(
   const votes = data.by === 'deadline' ? [] : votesFor(pause.votes, data);
   const override = overrideAt(event, before);
   return {
-    ...{ seq, at, gate, answers, action, actor, comment, shown },
+    seq,
+    at,
+    gate,
+    answers,
+    action,
+    actor,
+    comment,
+    shown,
+    opened_at: data.review?.openedAt ?? null,
     by_deadline: data.by === 'deadline',
     votes: votes.map((vote) => ({
-      ...{ actor: vote.actor, action: vote.choice.action, at: vote.at, comment: vote.comment },
+      actor: vote.actor,
+      action: vote.choice.action,
+      at: vote.at,
+      comment: vote.comment,
     })),
     changes: override === null ? [] : changesOf(override, { before, after, shown }, origins),
     unapplied: data.action === 'modify' || data.modifiedState === null ? null : unapplied(data.modifiedState, deps),

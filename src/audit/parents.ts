@@ -1,5 +1,5 @@
 /** What the parents of a fork had recorded before it. */
-import { RunCorrupt } from '../run/errors.js';
+import { isUnreadable } from '../run/errors.js';
 import type { RunEvent } from '../run/events.js';
 import type { RunState } from '../run/state.js';
 
@@ -40,12 +40,12 @@ export async function parentsOf<G extends Generation>(
   return parents;
 }
 
-/** The result, or null if the record is corrupt. */
+/** The result, or null if the record is corrupt or erased. */
 async function orNull<T>(folding: Promise<T>): Promise<T | null> {
   try {
     return await folding;
   } catch (error) {
-    if (error instanceof RunCorrupt) return null;
+    if (isUnreadable(error)) return null;
     throw error;
   }
 }

@@ -1,9 +1,9 @@
 /** The prompt of a node, rendered again from the record and compared with the recorded hash. */
 import { canonical } from '../eventsourcing/canonical-json.js';
+import { userMessage } from '../models/material.js';
 import type { StepPrompt } from '../generated/schemas.js';
 import type { RunEvent } from '../run/events.js';
 import { upcast } from '../run/events.js';
-import { earlierPrompts } from '../run/frontier/earlier-prompts.js';
 import { assignmentOf, promptHash, shownAt } from '../run/frontier/node-start.js';
 import type { RunState } from '../run/state.js';
 import { foldNext } from '../run/stream.js';
@@ -17,7 +17,8 @@ export interface AttemptPlace {
 }
 
 /** The prompt, or `no-run` without events, or `no-attempt` if no event starts the attempt. */
-export type PromptFound = StepPrompt | 'no-run' | 'no-attempt';
+/** `no-prompt`: the step is of a council, which asks no model itself. */
+export type PromptFound = StepPrompt | 'no-run' | 'no-attempt' | 'no-prompt';
 
 type Started = Extract<RunEvent, { type: 'NodeStarted' }>;
 type Completed = Extract<RunEvent, { type: 'NodeCompleted' }>;
@@ -44,6 +45,7 @@ export async function promptOf(
     run = foldNext(runId, run, event);
     if (!isStartOrEnd(event) || event.data.step !== step) continue;
     if (event.type === 'NodeCompleted') break;
+    if (event.data.model === '') return 'no-prompt';
     if ((attempt ?? event.data.attempt) === event.data.attempt) found = promptAt(event, run, { sha256 });
     if (event.data.attempt === attempt) break;
   }
@@ -62,23 +64,31 @@ function promptAt({ seq, at, data }: Started, run: RunState, { sha256 }: PromptD
     run.progress.frontier.find((each) => each.step === step),
     `step ${step} once it is started`,
   );
-  const { promptInput, rendered: current } = assignmentOf(run, started);
+  const { promptInput, rendered } = assignmentOf(run, started);
   const { label, role, topic, draft, feedback } = promptInput;
-  const { orderShown, masked: hidden } = shownAt(run, started, sha256);
-  const now = { rendered: current, masked: hidden };
-  const isSent = (each: typeof now): boolean =>
-    promptHash(each.rendered, sha256) === inputHash && canonical([...each.masked]) === canonical(masked ?? []);
-  const sent = isSent(now) ? now : earlierPrompts(run, started).find(isSent);
-  const { rendered } = sent ?? now;
-  const isSame = sent !== undefined && canonical([...orderShown]) === canonical(order_shown ?? []);
+  const shown = shownAt(run, started, sha256);
+  const isSame =
+    promptHash(rendered, sha256) === inputHash &&
+    canonical([...shown.masked]) === canonical(masked ?? []) &&
+    canonical([...shown.orderShown]) === canonical(order_shown ?? []);
   return {
-    ...{ run_id: run.runId, seq, at, step, attempt, node },
+    run_id: run.runId,
+    seq,
+    at,
+    step,
+    attempt,
+    node,
     ...(member !== undefined && { member }),
-    ...{ label, role, model, tools },
+    label,
+    role,
+    model,
+    tools,
     ...(order_shown !== undefined && { order_shown }),
     ...(masked !== undefined && { masked }),
     inputs: { input_topic: topic, current_draft: draft, feedback_history: [...feedback] },
-    ...{ system: rendered.system, prompt: rendered.prompt },
-    ...{ prompt_hash: inputHash, verified: isSame },
+    system: rendered.system,
+    prompt: userMessage(rendered),
+    prompt_hash: inputHash,
+    verified: isSame,
   };
 }

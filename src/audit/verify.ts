@@ -1,5 +1,6 @@
 /** Verifies a run: its record, the event of its parent that it was forked from, and its stored view. */
-import { RunCorrupt } from '../run/errors.js';
+import { StreamRemoved } from '../eventlog/errors.js';
+import { RunCorrupt, RunErased } from '../run/errors.js';
 import { canonical } from '../eventsourcing/canonical-json.js';
 import type { ExportedEvent } from '../eventsourcing/hash-chain.js';
 import type { EventLog } from '../eventlog/port.js';
@@ -183,7 +184,8 @@ export interface ParentDeps {
 }
 
 /**
- * Checks that the parent of a fork has the event that it was forked from. Returns null if it has, or without a parent.
+ * Checks that the parent of a fork has the event that it was forked from. Returns null if it has, or without a parent, or if
+ * the parent is erased.
  */
 export async function parentDifference(
   parent: RequestInState['parent'],
@@ -197,6 +199,8 @@ export async function parentDifference(
     }
     return { seq: 0, what: `its parent "${runId}" has no event ${at} with the hash ${hash}` };
   } catch (error) {
+    // What the fork took from its parent is in its own record.
+    if (error instanceof RunErased || error instanceof StreamRemoved) return null;
     if (!(error instanceof RunCorrupt)) throw error;
     onCorrupt(error);
     return { seq: 0, what: `its parent "${runId}" is damaged at event ${error.data.seq}: ${error.data.reason}` };

@@ -9,6 +9,14 @@ export class BlueprintUnknown extends CouncilError<{ blueprintId: string }> {
   }
 }
 
+/** Councils would contain themselves, or stand too deep in one another. */
+export class CouncilNestingRefused extends CouncilError<{ node: string; reason: string }> {
+  readonly code = 'blueprint.nesting';
+  constructor(data: { node: string; reason: string }) {
+    super(`Cannot run the council of node "${data.node}": ${data.reason}`, data);
+  }
+}
+
 /** Another blueprint has the id. */
 export class BlueprintTaken extends CouncilError<{ blueprintId: string }> {
   readonly code = 'blueprint.taken';

@@ -6,7 +6,7 @@ import { whyInvalid } from '../eventsourcing/event-data.js';
 import { blueprintEvents } from '../generated/recorded-events.js';
 import { rolesOf } from '../council/roles.js';
 import { defaultEdgeId, isTooLong } from './record.js';
-import { fieldOf, reasonOf } from '../system/untrusted.js';
+import { reasonOf } from '../system/untrusted.js';
 
 export type BlueprintFact = {
   [T in keyof BlueprintFacts]: { readonly type: T; readonly data: BlueprintFacts[T] };
@@ -79,7 +79,7 @@ export function blueprintAfter(event: Source): Blueprint | null | undefined {
 function parseRecord({ type, data, stream, revision }: Source): Blueprint {
   const blueprintId = blueprintIdOf(stream) ?? stream;
   try {
-    const saved = parseSaved(data);
+    const saved: unknown = JSON.parse(data);
     if (!holdsRecord(saved)) throw new Error(whyInvalid({ type, data: saved }, blueprintEvents) ?? 'it has no record');
     if (saved.blueprint.id !== blueprintId) throw new Error(`it holds the record of "${saved.blueprint.id}"`);
     return blueprintOf(saved.blueprint);
@@ -87,22 +87,6 @@ function parseRecord({ type, data, stream, revision }: Source): Blueprint {
     const reason = reasonOf(cause);
     throw new BlueprintCorrupt({ blueprintId, seq: revision, reason }, { cause });
   }
-}
-
-/** Fields of nodes under which a front end could store anything before panels. */
-const ONCE_UNKNOWN: ReadonlySet<string> = new Set(['members', 'quorum', 'graceMs', 'keep', 'aggregate']);
-
-/**
- * The data of an event. In an invalid record the fields that are newer than it are ignored, because a front end could
- * store anything under their names. Events without an actor are older than approvals.
- */
-function parseSaved(data: string): unknown {
-  const saved: unknown = JSON.parse(data);
-  if (holdsRecord(saved)) return saved;
-  const isOlder = fieldOf(saved, 'actor') === undefined;
-  const isIgnored = (name: string): boolean => ONCE_UNKNOWN.has(name) || (isOlder && name === 'approvals');
-  const rest: unknown = JSON.parse(data, (name, value: unknown) => (isIgnored(name) ? undefined : value));
-  return holdsRecord(rest) ? rest : saved;
 }
 
 /** An update has the same data as a creation. */

@@ -8,7 +8,8 @@ const OF_MEMBERS = ['id', 'label', 'model', 'systemPrompt', 'temperature', 'maxO
 const OF_NODES = [
   ...OF_MEMBERS,
   ...(['type', 'tools', 'position', 'timeoutMs', 'maxAttempts', 'approvals', 'members'] as const),
-  ...(['quorum', 'graceMs', 'keep', 'aggregate'] as const),
+  ...(['quorum', 'graceMs', 'keep', 'aggregate', 'material', 'schema'] as const),
+  ...(['council', 'topic', 'for_each', 'max_parallel', 'on_error'] as const),
 ] as const;
 
 // The compiler refuses a name that is no field.

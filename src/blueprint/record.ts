@@ -52,9 +52,24 @@ export function updatedBlueprint(current: Blueprint, change: BlueprintUpdate, sa
   const { name = current.name, nodes = current.nodes, edges = current.edges } = change;
   const { fallbacks = current.fallbacks, approvals = current.approvals, budget = current.budget } = change;
   const { entry = current.entry, god_mode = current.god_mode, model_options = current.model_options } = change;
-  const optional = given({ fallbacks, approvals, budget, entry, god_mode, model_options });
+  const optional = given({
+    fallbacks,
+    approvals,
+    budget,
+    entry,
+    god_mode,
+    model_options,
+    ...updatedRules(current, change),
+  });
   const council = councilOf({ name, nodes, edges, ...optional });
   return recordOf(council, { id, version: version + 1, createdAt }, saving);
+}
+
+/** What holds for all runs of a council, after an update. */
+function updatedRules(current: Blueprint, change: BlueprintUpdate) {
+  const { documents = current.documents, output_schema = current.output_schema } = change;
+  const { retentionDays = current.retentionDays } = change;
+  return { documents, output_schema, retentionDays };
 }
 
 /** A client's council with defaults. */
@@ -62,13 +77,27 @@ export function councilOf({ name, nodes, edges = [], ...optional }: BlueprintCre
   return { name, nodes: nodes.map(savedNode), edges: edges.map(savedEdge), ...given(optional) };
 }
 
-type Optional = Pick<Blueprint, 'fallbacks' | 'approvals' | 'budget' | 'entry' | 'god_mode' | 'model_options'>;
+type Optional = Pick<
+  Blueprint,
+  | 'fallbacks'
+  | 'approvals'
+  | 'budget'
+  | 'documents'
+  | 'output_schema'
+  | 'retentionDays'
+  | 'entry'
+  | 'god_mode'
+  | 'model_options'
+>;
 
 /** The optional parts of a council that are neither undefined nor null, and nothing else. */
 function given({
   fallbacks,
   approvals,
   budget,
+  documents,
+  output_schema,
+  retentionDays,
   entry,
   god_mode,
   model_options: options,
@@ -77,6 +106,9 @@ function given({
     ...(fallbacks && { fallbacks }),
     ...(approvals && { approvals }),
     ...(budget && { budget }),
+    ...(documents && { documents }),
+    ...(output_schema && { output_schema }),
+    ...(retentionDays && { retentionDays }),
     ...(entry && { entry }),
     ...(god_mode && { god_mode }),
     ...(options && { model_options: options }),
@@ -144,7 +176,7 @@ function savedEdge(edge: NonNullable<BlueprintCreate['edges']>[number]): SavedEd
  */
 export const MAX_BLUEPRINT_BYTES = 256 * 1024;
 
-/** Longest record that always fits into an append of 512 KiB, in bytes of its JSON text. */
+/** Longest record, in bytes of its JSON text: its graph must fit into the append of a start, beside a material. */
 const MAX_RECORD_BYTES = 500 * 1024;
 
 /** Whether a record may exceed its append. */

@@ -29,7 +29,14 @@ const MAX_WARNINGS_BYTES = 32 * 1024;
 /** All issues of a graph, faults first. */
 export function inspectGraph(graph: CouncilGraph): readonly GraphIssue[] {
   if (graph.nodes.length === 0) return [fault('nodes', 'The council has no nodes')];
-  const issues = [...edgeIssues(graph), ...entryIssues(graph), ...cycleIssues(graph), ...directionIssues(graph)];
+  const issues = [
+    ...formatIssues(graph),
+    ...councilIssues(graph),
+    ...edgeIssues(graph),
+    ...entryIssues(graph),
+    ...cycleIssues(graph),
+    ...directionIssues(graph),
+  ];
   return [...issues.filter(({ isFault }) => isFault), ...issues.filter(({ isFault }) => !isFault)];
 }
 
@@ -55,6 +62,22 @@ export function entryOf({ nodes, edges, entry }: CouncilGraph): number {
     0,
     nodes.findIndex(({ id }) => !targets.has(id)),
   );
+}
+
+/** Formats without the schema that they format by. */
+function formatIssues({ nodes }: CouncilGraph): readonly GraphIssue[] {
+  return nodes.flatMap(({ id, type, schema }, index) => {
+    if (type !== 'format' || schema !== undefined) return [];
+    return [fault(`nodes[${index}].schema`, `The format ${quotedId(id)} has no schema`, id)];
+  });
+}
+
+/** Councils that name no council. */
+function councilIssues({ nodes }: CouncilGraph): readonly GraphIssue[] {
+  return nodes.flatMap(({ id, type, council }, index) => {
+    if (type !== 'council' || council !== undefined) return [];
+    return [fault(`nodes[${index}].council`, `The node ${quotedId(id)} names no council to run`, id)];
+  });
 }
 
 function edgeIssues({ nodes, edges }: CouncilGraph): readonly GraphIssue[] {

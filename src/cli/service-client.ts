@@ -15,7 +15,10 @@ export function serviceClient(
   { key, system, fetch, ...retry }: ServiceOptions & Pick<CouncilClientOptions, 'fetch'> & RetryOptions,
 ): CouncilClient {
   return new CouncilClient({
-    ...{ url, system, fetch, retry: { callMs: 0, streamMs: AWAY_MS, ...retry } },
+    url,
+    system,
+    fetch,
+    retry: { callMs: 0, streamMs: AWAY_MS, ...retry },
     ...(key !== null && { key }),
   });
 }

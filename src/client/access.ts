@@ -51,7 +51,8 @@ export class Keys {
    */
   add({ name, scopes, expiresIn, expiresAt, signal }: AddKeyOptions): Promise<NewKey> {
     const body = {
-      ...{ name, scopes },
+      name,
+      scopes,
       ...(expiresIn !== undefined && { expires_in: expiresIn }),
       ...(expiresAt !== undefined && { expires_at: new Date(expiresAt).toISOString() }),
     };

@@ -7,6 +7,7 @@ import type {
   PriceList,
   ProviderList,
   Readiness,
+  LedgerState,
 } from '../generated/schemas.js';
 import { Keys, Session } from './access.js';
 import { Approvals } from './approvals.js';
@@ -68,7 +69,12 @@ export class CouncilClient {
     system = hostSystem(),
   }: CouncilClientOptions = {}) {
     const api = openApi({
-      ...{ url: serviceUrl(url), key, fetch, retry, system, webSocket: webSocket ?? hostWebSocket() },
+      url: serviceUrl(url),
+      key,
+      fetch,
+      retry,
+      system,
+      webSocket: webSocket ?? hostWebSocket(),
     });
     this.#api = api;
     this.runs = new Runs(api);
@@ -98,6 +104,11 @@ export class CouncilClient {
   /** Figures of the runs that started on some days, and of the runs that wait for a human. */
   overview({ from, to, signal }: OverviewOptions = {}): Promise<Overview> {
     return this.#api.json({ path: pathOf('overview'), query: { from, to }, signal });
+  }
+
+  /** The ledger of ended runs: its size, its root, its newest checkpoint and its witnesses. */
+  ledger({ signal }: CallOptions = {}): Promise<LedgerState> {
+    return this.#api.json({ path: pathOf('ledger'), signal });
   }
 
   /** The version, the log and the default model of this instance. */
@@ -155,12 +166,20 @@ function serviceUrl(text: string): string {
 export { Pause, SeenPause } from './pause.js';
 export type { ApproveOptions, DecisionOptions } from './pause.js';
 export { Run } from './run.js';
-export type { DraftOptions, ForkOptions, ForkPoint, PromptOptions, StateOptions } from './run.js';
+export type {
+  CouncilResult,
+  DraftOptions,
+  ForkOptions,
+  ForkPoint,
+  JsonOutput,
+  PromptOptions,
+  StateOptions,
+} from './run.js';
 export { isTerminal } from './run-events.js';
 export type { EventsOptions, RunEvent, RunEventStream } from './run-events.js';
 export type { LiveMessage } from './tokens.js';
 export type { ClientSocket, WebSocketClass } from './web-socket.js';
-export type { EstimateOptions, ExportOptions, RunFilters, StartOptions, TryOptions } from './runs.js';
+export type { EstimateOptions, ExportOptions, OversightOptions, RunFilters, StartOptions, TryOptions } from './runs.js';
 export type { Pages } from './pages.js';
 export type { ApprovalChange, ApprovalFilters, ApprovalListOptions, WatchOptions } from './approvals.js';
 export type { ChangeOptions, TaggedBlueprint, VersionsOptions } from './blueprints.js';
@@ -184,6 +203,7 @@ export type {
   BlueprintVersion,
   Budget,
   BudgetChange,
+  ReviewSent,
   BudgetStatus,
   ChartConfig,
   ChartState,
@@ -203,6 +223,7 @@ export type {
   KeyEventsPage,
   ModelUsage,
   NewKey,
+  LedgerState,
   NextCalls,
   NodeStartMessage,
   NumberedChunk,

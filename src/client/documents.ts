@@ -45,8 +45,13 @@ export class Documents {
     form.set('file', pdf, filename ?? (pdf instanceof File ? pdf.name : 'document.pdf'));
     const path = pathOf('councils', 'upload-pdf');
     return this.#api.json({
-      ...{ method: 'POST', path, body: form, signal, onSent: onProgress },
-      ...{ patienceMs: UPLOAD_MS, isRepeatable: true },
+      method: 'POST',
+      path,
+      body: form,
+      signal,
+      onSent: onProgress,
+      patienceMs: UPLOAD_MS,
+      isRepeatable: true,
     });
   }
 

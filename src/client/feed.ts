@@ -2,13 +2,14 @@
 import type { CursorStream } from './cursor-stream.js';
 import { cursorStream } from './cursor-stream.js';
 import { UnexpectedAnswerError } from './errors.js';
+import type { ParentRunShown } from '../generated/schemas.js';
 import type { Api, CallOptions } from './http.js';
 import { pathOf } from './http.js';
 import type { RunEvent } from './run-events.js';
 import { runEventIn } from './run-events.js';
 
-/** An event and its run. */
-export type FeedEvent = RunEvent & { readonly run_id: string };
+/** An event and its run, with the run that has started that one for a council. */
+export type FeedEvent = RunEvent & { readonly run_id: string; readonly parent_run?: ParentRunShown };
 
 export interface FeedOptions extends CallOptions {
   /** The `cursor` of an earlier feed, or `head` for future events only. Default: from the first event. */

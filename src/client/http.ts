@@ -136,7 +136,10 @@ async function opened(
   try {
     const answer = await line.inTime(patienceMs, () =>
       send(target, {
-        ...{ method, headers, redirect: 'manual', signal: line.signal },
+        method,
+        headers,
+        redirect: 'manual',
+        signal: line.signal,
         ...(body !== undefined && { body: isForm ? body : JSON.stringify(body) }),
         ...(keepalive === true && { keepalive }),
       }),

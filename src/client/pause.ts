@@ -1,5 +1,5 @@
 /** A pause of a run, and the three decisions that end it. */
-import type { BudgetChange, GodModeState, RunResult, StateOverride } from '../generated/schemas.js';
+import type { BudgetChange, GodModeState, ReviewSent, RunResult, StateOverride } from '../generated/schemas.js';
 import { BadRequestError, ConflictError, StalePauseError } from './errors.js';
 import type { Api, CallOptions } from './http.js';
 import { pathOf } from './http.js';
@@ -7,6 +7,8 @@ import { pathOf } from './http.js';
 export interface DecisionOptions extends CallOptions {
   /** The reason, which is recorded with the decision. */
   readonly comment?: string | undefined;
+  /** What the person had before them, which is recorded. Another draft than that of the pause is a `StalePauseError`. */
+  readonly review?: ReviewSent | undefined;
   /** In a browser: whether the request goes on when its page closes. Its body may have 64 KiB. Default: false. */
   readonly keepalive?: boolean | undefined;
 }
@@ -46,13 +48,15 @@ export class Pause {
     return this.#decide({ action: 'modify', modified_state: change }, options);
   }
 
-  async #decide(decision: object, { comment, keepalive, signal }: DecisionOptions): Promise<RunResult> {
-    const body = { ...decision, expected_seq: this.seq, comment };
+  async #decide(decision: object, { comment, review, keepalive, signal }: DecisionOptions): Promise<RunResult> {
+    const body = { ...decision, expected_seq: this.seq, comment, review };
     try {
       return await this.#api.json<RunResult>({
         method: 'POST',
         path: pathOf('councils', 'run', this.runId, 'approve'),
-        ...{ body, keepalive, signal },
+        body,
+        keepalive,
+        signal,
         headers: { 'Idempotency-Key': this.#keyOf(JSON.stringify(body)) },
         isRepeatable: true,
       });

@@ -56,12 +56,26 @@ export interface ForkOptions extends CallOptions {
   readonly dryRun?: boolean | undefined;
 }
 
+/** A final output of any schema: a JSON value, or null without a schema. */
+export type JsonOutput = Exclude<RunResult['final_output'], undefined>;
+
+/** The result of a run. A completed one has its final output, valid by its schema. */
+export type CouncilResult<T = JsonOutput> = RunResult &
+  (
+    | { readonly status: 'completed'; readonly output: T }
+    | { readonly status: Exclude<RunResult['status'], 'completed'>; readonly output: null }
+  );
+
 interface ReadOptions extends StateOptions, PromptOptions {
   readonly step?: number;
 }
 
-/** A run by its id. The object sends nothing until a method is called. Every method throws NotFoundError for an unknown run. */
-export class Run {
+/**
+ * A run by its id. The object sends nothing until a method is called. Every method throws NotFoundError for an unknown run.
+ *
+ * @typeParam T the type of its final output. The service checks the output by the run's schema, the client does not.
+ */
+export class Run<T = JsonOutput> {
   readonly id: string;
   /** The service's answer to the start, or null if another object started the run. */
   readonly started: RunStart | null;
@@ -109,14 +123,14 @@ export class Run {
   }
 
   /** The run's result, completed or failed; waits for its end. @throws the signal's reason */
-  async result({ signal }: CallOptions = {}): Promise<RunResult> {
+  async result({ signal }: CallOptions = {}): Promise<CouncilResult<T>> {
     const status = await this.status({ signal });
-    if (isOver(status)) return status;
+    if (isOver(status)) return withOutput<T>(status);
     const { seq } = await this.state({ signal });
     const events = this.events({ from: seq, signal })[Symbol.asyncIterator]();
     while ((await events.next()).done !== true);
     signal?.throwIfAborted();
-    return await this.status({ signal });
+    return withOutput<T>(await this.status({ signal }));
   }
 
   /** The run's current status. */
@@ -142,6 +156,12 @@ export class Run {
   async draft({ format, signal }: DraftOptions = {}): Promise<Uint8Array> {
     const answer = await this.#api.open({ path: pathOf('runs', this.id, 'draft'), query: { format }, signal });
     return await bytesOf(answer);
+  }
+
+  /** The text that the run works on, empty if it has none. */
+  async material({ signal }: CallOptions = {}): Promise<string> {
+    const answer = await this.#api.open({ path: pathOf('runs', this.id, 'material'), signal });
+    return new TextDecoder('utf-8', { ignoreBOM: true }).decode(await bytesOf(answer));
   }
 
   /** The statechart of the run, with its state after an event. */
@@ -179,6 +199,20 @@ export class Run {
     return this.#read('verify', options);
   }
 
+  /**
+   * The proof that the end of the run is in the ledger (C2SP tlog-proof), or null while no checkpoint covers it or the run has
+   * not ended.
+   */
+  async proof({ signal }: CallOptions = {}): Promise<string | null> {
+    try {
+      const answer = await this.#api.open({ path: pathOf('runs', this.id, 'proof'), signal });
+      return new TextDecoder().decode(await bytesOf(answer));
+    } catch (error) {
+      if (error instanceof ConflictError) return null;
+      throw error;
+    }
+  }
+
   /** The events as they are stored, one line of JSON each, in chunks of bytes. From these, anyone can check the hash chain. */
   async *export({ signal }: CallOptions = {}): AsyncGenerator<Uint8Array, void> {
     const headers = { Accept: 'application/x-ndjson' };
@@ -204,14 +238,25 @@ export class Run {
     }
   }
 
+  /**
+   * Erases the run, which must have ended: its texts are gone then, and every read of it throws NotFoundError with status
+   * 410. Needs the scope `admin`.
+   *
+   * @throws {ConflictError} it has not ended
+   */
+  async erase({ reason, signal }: CallOptions & { readonly reason?: string } = {}): Promise<void> {
+    const body = reason === undefined ? {} : { body: { reason } };
+    await this.#api.json({ method: 'DELETE', path: pathOf('runs', this.id), signal, isRepeatable: true, ...body });
+  }
+
   /** What a fork would do. Starts nothing. */
   fork(from: ForkPoint, options: ForkOptions & { readonly dryRun: true }): Promise<ForkPlan>;
   /** Starts a run that continues this one after an event. Sent once, because a fork has no idempotency key. */
-  fork(from: ForkPoint, options?: ForkOptions & { readonly dryRun?: false | undefined }): Promise<Run>;
-  async fork(
+  fork<U = T>(from: ForkPoint, options?: ForkOptions & { readonly dryRun?: false | undefined }): Promise<Run<U>>;
+  async fork<U = T>(
     { at, changes, budget }: ForkPoint,
     { dryRun = false, signal }: ForkOptions = {},
-  ): Promise<ForkPlan | Run> {
+  ): Promise<ForkPlan | Run<U>> {
     const request = {
       method: 'POST',
       path: pathOf('runs', this.id, 'fork'),
@@ -224,11 +269,18 @@ export class Run {
   }
 
   /** A read of the run. The options but the signal are its query. */
-  #read<T>(what: string, { signal, ...query }: ReadOptions): Promise<T> {
+  #read<Answer>(what: string, { signal, ...query }: ReadOptions): Promise<Answer> {
     return this.#api.json({ path: pathOf('runs', this.id, what), query, signal });
   }
 }
 
 function isOver({ status }: RunResult): boolean {
   return status === 'completed' || status === 'failed';
+}
+
+/** A result with its output. The service has checked it by the schema of which the caller names the type. */
+function withOutput<T>(result: RunResult): CouncilResult<T> {
+  const { status, final_output: output = null } = result;
+  if (status === 'completed') return { ...result, status, output: output as T };
+  return { ...result, status, output: null };
 }

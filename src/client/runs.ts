@@ -14,6 +14,7 @@ import type { Api, CallOptions, OpenAnswer } from './http.js';
 import { bytesOf, pathOf } from './http.js';
 import type { Pages } from './pages.js';
 import { pagesOf } from './pages.js';
+import type { JsonOutput } from './run.js';
 import { Run } from './run.js';
 
 export interface StartOptions extends CallOptions {
@@ -25,6 +26,12 @@ export interface StartOptions extends CallOptions {
   readonly godMode?: boolean | undefined;
   /** The most that the run may cost. Default: the blueprint's, or none. */
   readonly budget?: Budget | undefined;
+  /** Text that the council works on, at most 600,000 bytes of UTF-8. Default: none. */
+  readonly material?: string | undefined;
+  /** Ids of the documents that the run searches. Default: the blueprint's, or all. */
+  readonly documents?: readonly string[] | undefined;
+  /** JSON Schema of the output, which `result()` then has. Default: the blueprint's, or none. */
+  readonly outputSchema?: Readonly<Record<string, unknown>> | undefined;
   /** Model of the nodes without their own, as `provider/model`. Default: that of the service. */
   readonly model?: string | undefined;
   /** Starts with the same idempotency key start one run. Default: a new key. */
@@ -61,6 +68,10 @@ export interface RunFilters extends CallOptions {
   readonly maxScore?: number | undefined;
   /** Id of the run of which the run is a fork. */
   readonly parent?: string | undefined;
+  /** Only runs that councils of the run with this id have started. */
+  readonly parentRun?: string | undefined;
+  /** Also runs that councils have started. Default: they are left out. */
+  readonly children?: boolean | undefined;
   /** Default: `-created_at`, newest first. */
   readonly sort?: HistoryQuery['sort'] | undefined;
   /** Runs per page. Default: that of the service. */
@@ -72,6 +83,14 @@ export interface ExportOptions extends Omit<RunFilters, 'limit'> {
   readonly format?: 'csv' | 'ndjson' | undefined;
   /** At most 200 ids; the filters then have no effect. */
   readonly ids?: readonly string[] | undefined;
+}
+
+export interface OversightOptions extends CallOptions {
+  /** The first and the last time of a decision; as text also a day in UTC, such as `2026-11-27`. */
+  readonly from?: Date | string | undefined;
+  readonly to?: Date | string | undefined;
+  /** Default: `json`. */
+  readonly format?: 'json' | 'csv' | undefined;
 }
 
 export interface EstimateOptions extends CallOptions {
@@ -89,34 +108,43 @@ export class Runs {
   /**
    * Starts one run, even if an answer is lost and the start is sent again. Resolves when the run is recorded.
    *
+   * @typeParam T the type of the values of `outputSchema`, which the service checks and the client does not
    * @throws {InvalidError | NotFoundError | ConflictError | TooManyRequestsError}
    */
-  async start({ topic, blueprint, godMode, budget, model, ...options }: StartOptions): Promise<Run> {
+  async start<T = JsonOutput>({ blueprint, idempotencyKey, signal, ...request }: StartOptions): Promise<Run<T>> {
     const council = typeof blueprint === 'string' ? blueprint : blueprint?.id;
     const path = council === undefined ? pathOf('councils', 'run') : pathOf('councils', council, 'run');
-    return await this.#start(path, requestOf({ topic, godMode, budget, model }), options);
+    return await this.#start(path, requestOf(request), { idempotencyKey, signal });
   }
 
   /** Starts a run of a blueprint that is not saved, with the offline model at each node. */
-  tryBlueprint({ topic, blueprint: council, godMode, budget, ...options }: TryOptions): Promise<Run> {
-    const { name, nodes, edges, entry, approvals } = council;
+  tryBlueprint<T = JsonOutput>({ blueprint, idempotencyKey, signal, ...request }: TryOptions): Promise<Run<T>> {
+    const { name, nodes, edges, entry, approvals, budget, documents, output_schema: outputSchema } = blueprint;
+    const { budget: ownBudget, documents: ownDocuments, outputSchema: ownSchema } = request;
     const body = {
-      ...requestOf({ topic, godMode, budget: budget ?? council.budget }),
+      ...requestOf({
+        ...request,
+        budget: ownBudget ?? budget,
+        documents: ownDocuments ?? documents,
+        outputSchema: ownSchema ?? outputSchema,
+      }),
       name,
       nodes,
       edges,
       entry,
       approvals,
     };
-    return this.#start(pathOf('councils', 'try'), body, options);
+    return this.#start(pathOf('councils', 'try'), body, { idempotencyKey, signal });
   }
 
-  async #start(path: string, body: object, { idempotencyKey, signal }: OnceOptions): Promise<Run> {
+  async #start<T>(path: string, body: object, { idempotencyKey, signal }: OnceOptions): Promise<Run<T>> {
     const started = await this.#api.json<RunStart>({
-      ...{ method: 'POST', path },
+      method: 'POST',
+      path,
       headers: { 'Idempotency-Key': idempotencyKey ?? this.#api.system.uuid() },
       isRepeatable: true,
-      ...{ body, signal },
+      body,
+      signal,
     });
     return new Run(this.#api, started.run_id, started);
   }
@@ -163,27 +191,31 @@ export class Runs {
     return this.#api.open({ path: pathOf('runs', 'export'), query, signal: filters.signal });
   }
 
+  /** The decisions on paused runs as the bytes of a file, in the order of their times. Needs a key with the scope `audit`. */
+  async oversight({ from, to, format, signal }: OversightOptions = {}): Promise<Uint8Array> {
+    return await bytesOf(await this.#api.open({ path: pathOf('oversight'), query: { from, to, format }, signal }));
+  }
+
   /** What the last completed runs of a saved council, or of the built-in one, have used. */
   estimate({ blueprint, signal }: EstimateOptions = {}): Promise<Estimate> {
     return this.#api.json({ path: pathOf('estimate'), query: { blueprint_id: blueprint }, signal });
   }
 }
 
-function requestOf({
-  topic,
-  godMode,
-  budget,
-  model,
-}: Pick<StartOptions, 'topic' | 'godMode' | 'budget' | 'model'>): RunRequest {
+function requestOf(options: Omit<StartOptions, 'blueprint' | keyof OnceOptions>): RunRequest {
+  const { topic, material, documents, outputSchema, godMode, budget, model } = options;
   return {
     input_topic: topic,
+    ...(material !== undefined && { material }),
+    ...(documents !== undefined && { documents: [...documents] }),
+    ...(outputSchema !== undefined && { output_schema: outputSchema }),
     ...(godMode !== undefined && { god_mode: godMode }),
     ...(budget !== undefined && { budget }),
     ...(model !== undefined && { model }),
   };
 }
 
-function queryOf({ blueprint, builtIn, minScore, maxScore, signal: _, ...same }: RunFilters) {
-  const renamed = { blueprint_id: blueprint, built_in: builtIn, min_score: minScore, max_score: maxScore };
-  return { ...same, ...renamed };
+function queryOf({ blueprint, builtIn, parentRun, minScore, maxScore, signal: _, ...same }: RunFilters) {
+  const renamed = { blueprint_id: blueprint, built_in: builtIn, parent_run: parentRun };
+  return { ...same, ...renamed, min_score: minScore, max_score: maxScore };
 }

@@ -1,6 +1,7 @@
 /** The calls of one attempt: reserves each but the first, which its start has reserved, and sums their usage. */
 import { ModelFailed } from '../errors.js';
 import { isUnsent, mayBeBilled } from '../models/billing.js';
+import { materialSection } from '../models/material.js';
 import type { ModelRequest, ModelUsage } from '../models/port.js';
 import { totalUsage } from '../models/usage.js';
 
@@ -77,12 +78,12 @@ export class AttemptCalls {
 }
 
 /** All texts that a request sends, for its reservation: also the model's own messages, with their reasoning and signatures. */
-export function textsSent({ system, prompt, rounds = [] }: ModelRequest): readonly string[] {
+export function textsSent({ system, material, prompt, rounds = [] }: ModelRequest): readonly string[] {
   const said = rounds.flatMap(({ text, exchanges, turn }) => [
     turn === undefined ? text : JSON.stringify(turn),
     ...exchanges.flatMap(({ call, result }) => [call.name, call.argumentsJson, result]),
   ]);
-  return [system, prompt, ...said];
+  return [system, ...(material === undefined ? [] : [materialSection(material)]), prompt, ...said];
 }
 
 /** The usage of a call before its answer, or if the provider reports none. */

@@ -31,20 +31,6 @@ export function unknownMarks(
   return sources.length === 0 && unknown.size === 0 ? {} : { unknownCitations: [...unknown] };
 }
 
-/** Most pages that a draft cites. */
-const MAX_CITED = 500;
-
-/** The pages that a draft cites, each once, in order, at most 500. */
-export function citedPages(draft: string): readonly (Mark & { readonly mark: string })[] {
-  const cited = new Map<string, Mark & { readonly mark: string }>();
-  for (const mark of marksIn(draft)) {
-    const key = sourceOf(mark.document, mark.page);
-    if (!cited.has(key)) cited.set(key, { ...mark, mark: `${mark.document}:${mark.page}` });
-    if (cited.size === MAX_CITED) break;
-  }
-  return [...cited.values()];
-}
-
 interface Mark {
   /** Hex digits of an id; or a file name, which is always unknown. */
   readonly document: string;

@@ -1,6 +1,7 @@
 /** What a step asks its model for, and how it reads the answer: an executor for each kind of answer. */
 import type { ModelFailureKind } from '../errors.js';
 import { ModelFailed } from '../errors.js';
+import { canonical } from '../eventsourcing/canonical-json.js';
 import type { Analysis, GraphNode } from '../generated/schemas.js';
 import { isLonger, jsonBytes, MAX_DRAFT_BYTES, MAX_FEEDBACK_CHARS } from '../graph/limits.js';
 import { callsInText } from '../models/calls-in-text.js';
@@ -16,10 +17,13 @@ import { readRanking } from './deliberation/ranking-answer.js';
 import type { RenderedPrompt } from './prompt.js';
 import { ROLES } from './roles.js';
 import type { ToolKit } from './tools/call.js';
-import { answerWith, fieldIn, textOf } from './json-answer.js';
+import { answerWith, fieldIn, jsonValuesIn, textOf } from './json-answer.js';
 
 /** A call to a model; the caller has bound run, deadline and signal. */
 export type Ask = (request: ModelRequest) => Promise<ModelAnswer>;
+
+/** What is wrong with a JSON value by a schema: errors, or none. */
+export type OutputErrors = (schema: Readonly<Record<string, unknown>>, value: unknown) => Promise<readonly string[]>;
 
 /** A node and its prompt. */
 export interface StepInput {
@@ -35,6 +39,8 @@ export interface StepInput {
   readonly signal: CancelSignal;
   /** The tools in the prompt; absent if there are none. */
   readonly kit?: ToolKit;
+  /** What is wrong with an answer by a JSON Schema; only a format needs it. */
+  readonly outputErrors?: OutputErrors;
 }
 
 /**
@@ -48,6 +54,7 @@ export type AttemptFailureKind =
       | 'unusable_critique'
       | 'unusable_ranking'
       | 'unusable_analysis'
+      | 'unusable_output'
       | 'draft_too_large'
       | 'feedback_too_large'
       | 'budget_exceeded'
@@ -90,7 +97,7 @@ export function execute(step: StepInput, ask: Ask): Promise<StepOutput | Failed>
 }
 
 const EXECUTORS: Readonly<Record<ModelRequest['answer'], (step: StepInput, ask: Ask) => Promise<StepOutput | Failed>>> =
-  { draft, critique, ranking, analysis };
+  { draft, critique, ranking, analysis, output };
 
 function draft(step: StepInput, ask: Ask): Promise<StepOutput | Failed> {
   return converseWith(requestOf(step), step, ask).then((answer) => readDraft(answer, step));
@@ -133,7 +140,9 @@ function critique(step: StepInput, ask: Ask): Promise<StepOutput | Failed> {
 function ranking(step: StepInput, ask: Ask): Promise<StepOutput | Failed> {
   const letters = lettersShown(step.promptInput);
   return askForJson(step, ask, {
-    ...{ noun: 'ranking', unusable: 'unusable_ranking', again: 'Rank the responses again.' },
+    noun: 'ranking',
+    unusable: 'unusable_ranking',
+    again: 'Rank the responses again.',
     wanted: `a list "ranking" of the letters ${enumerated(letters)}, each once, and a string "comment"`,
     read(answer) {
       const found = readRanking(answer, letters);
@@ -145,13 +154,55 @@ function ranking(step: StepInput, ask: Ask): Promise<StepOutput | Failed> {
 function analysis(step: StepInput, ask: Ask): Promise<StepOutput | Failed> {
   const letters = lettersShown(step.promptInput);
   return askForJson(step, ask, {
-    ...{ noun: 'analysis', unusable: 'unusable_analysis', again: 'Compare the responses again.' },
+    noun: 'analysis',
+    unusable: 'unusable_analysis',
+    again: 'Compare the responses again.',
     wanted: `exactly the lists "consensus", "contradictions" ({topic, stances: [{response, stance}]}), "partial_coverage" ({responses, point}), "unique_insights" ({response, insight}) and "blind_spots", each response as one of the letters ${enumerated(letters)}`,
     read(answer) {
       const found = readAnalysis(answer, letters);
       return found === null ? null : { kind: 'analysed', analysis: found };
     },
   });
+}
+
+/** How often a format asks again for a valid value. */
+const MAX_CORRECTIONS = 2;
+
+/** Asks for a value that is valid by the schema of the node. It becomes the draft, as RFC 8785 JSON. */
+async function output(step: StepInput, ask: Ask): Promise<StepOutput | Failed> {
+  const { node, promptInput, outputErrors = () => Promise.resolve([]) } = step;
+  const { schema = {} } = promptInput;
+  const request = requestOf(step);
+  const first = await converseWith(request, step, ask).catch(emptyInsteadOfFailure);
+  let answer = first.text;
+  for (let corrections = 0; ; corrections += 1) {
+    let errors: readonly string[] = ['it is no JSON value'];
+    for (const [index, value] of jsonValuesIn(answer).entries()) {
+      const text = canonicalOrNull(value);
+      const found = text === null ? errors : await outputErrors(schema, value);
+      if (text !== null && found.length === 0) {
+        return isLonger(text, MAX_DRAFT_BYTES) ? tooLarge(node, text) : { kind: 'drafted', draft: text };
+      }
+      if (index === 0) errors = found;
+    }
+    const wrong = `the answer was ${quotedAnswer(answer)}, and by the schema of the node: ${errors.join('; ')}.`;
+    if (corrections === MAX_CORRECTIONS) {
+      return failed('unusable_output', `Cannot use the output of node "${node.id}": ${wrong}`, true);
+    }
+    const hint = `Your last answer could not be used: ${wrong} Answer again, with the whole JSON value.`;
+    const repeated = await ask(withResults(request, first.rounds, hint)).catch(emptyInsteadOfFailure);
+    answer = repeated.text;
+  }
+}
+
+/** Null for numbers and nesting that no canonical JSON has. */
+function canonicalOrNull(value: unknown): string | null {
+  try {
+    return canonical(value);
+  } catch (error) {
+    if (error instanceof TypeError) return null;
+    throw error;
+  }
 }
 
 /** How an answer in JSON is read, and the words for an unusable one. */
@@ -210,11 +261,15 @@ function requestOf(step: StepInput): ModelRequest {
 
 /** The unusable answer and what is wanted, for the model and the log. The answer is quoted as JSON, as data. */
 function unusableAnswer(given: string, wanted: string): string {
+  return `the answer was ${quotedAnswer(given)}; wanted is one JSON object with ${wanted}.`;
+}
+
+function quotedAnswer(given: string): string {
   const { text: answer } = withoutThoughts(given);
   const thoughts = answer.trim() === '' && given.trim() !== '' ? ' after its thoughts' : '';
   const quoted = JSON.stringify(answer.slice(0, QUOTED_CHARS).toWellFormed());
   const rest = answer.length > QUOTED_CHARS ? ' and more' : '';
-  return `the answer was ${quoted}${rest}${thoughts}; wanted is one JSON object with ${wanted}.`;
+  return `${quoted}${rest}${thoughts}`;
 }
 
 function tooLarge(node: GraphNode, draft: string): Failed {

@@ -26,6 +26,38 @@ export function answerWith(answer: string, named: readonly string[], others: rea
   return [...named, ...others].some(isTwice) ? null : found.value;
 }
 
+/**
+ * The JSON values that an answer may mean, the likeliest first: the whole, or else what stands in code fences, or else lists and
+ * objects between words or after `<think>…</think>`.
+ */
+export function jsonValuesIn(answer: string): readonly unknown[] {
+  const text = withoutAnyThoughts(answer).slice(0, MAX_PARSED_CHARS).toWellFormed();
+  const whole = valuesOf(text);
+  if (whole.length > 0) return whole;
+  const fenced = [...text.matchAll(FENCE)].slice(0, MAX_CANDIDATES).flatMap(([, inside = '']) => valuesOf(inside));
+  const objects = [...jsonObjectsIn(text.slice(0, MAX_SEARCHED_CHARS))].map(({ value }) => value);
+  const list = valuesOf(text.slice(text.indexOf('['), text.lastIndexOf(']') + 1));
+  const isListFirst = /^[^{[]*\[/.test(text);
+  const found = isListFirst ? [...fenced, ...list, ...objects] : [...fenced, ...objects, ...list];
+  return found.slice(0, MAX_CANDIDATES);
+}
+
+/** The value of a JSON text, or none. */
+function valuesOf(json: string): readonly unknown[] {
+  if (holdsManyValues(json)) return [];
+  try {
+    return [JSON.parse(json) as unknown];
+  } catch {
+    return [];
+  }
+}
+
+/** Code fences of Markdown. */
+const FENCE = /^```\w*\n([^]*?)\n?```/gm;
+
+/** Most values of an answer that are tried. */
+const MAX_CANDIDATES = 8;
+
 /** A field of an object, in any case. */
 export function fieldIn(object: object, name: string): unknown {
   return Object.entries(object).find(([key]) => key.toLowerCase() === name)?.[1];

@@ -3,19 +3,21 @@ import type { PromptInput, ToolName } from '../models/port.js';
 import { analysisText, rankingText } from './deliberation/reports.js';
 import { ROLES } from './roles.js';
 
-/** The two texts sent to a model. */
+/** The texts sent to a model; `models/material.ts` joins the material and the prompt. */
 export interface RenderedPrompt {
   readonly system: string;
+  /** As the run records it, so that all its calls share one text in memory; absent: none. */
+  readonly material?: string;
   readonly prompt: string;
 }
 
 /**
  * Renders a prompt: `system` describes the node and how it answers; `prompt` holds topic, draft and feedback, each between
  * its tags. The anonymous answers of a panel stand in place of the draft, with their ranking and analysis. No text can close
- * a section, because these tags are escaped in it.
+ * a section, because these tags are escaped in it. The material stays as it is recorded.
  */
 export function renderPrompt(input: PromptInput): RenderedPrompt {
-  const { topic, draft, answers, ranking, analysis, feedback } = input;
+  const { topic, material, draft, answers, ranking, analysis, feedback } = input;
   // The prompts of runs without panels keep their recorded hashes.
   const isPlain = answers === undefined && ranking === undefined && analysis === undefined;
   const tags = isPlain ? OUR_TAGS : TAGS_OF_PANELS;
@@ -26,7 +28,9 @@ export function renderPrompt(input: PromptInput): RenderedPrompt {
       ...unavailableToolsNote(input),
       isPlain ? DATA_RULE : PANEL_DATA_RULE,
       ROLES[input.role].rule,
+      ...(input.schema === undefined ? [] : [JSON.stringify(input.schema)]),
     ].join('\n\n'),
+    ...(material !== undefined && { material }),
     prompt: [
       section('topic', '', topic, tags),
       ...(answers === undefined ? [draftSection(draft, tags)] : []),

@@ -28,6 +28,10 @@ const JUDGE_RULE =
   'none of them covers. A list may be empty. "response" and "responses" hold letters alone; in all other texts, write ' +
   '"Response" before a letter.';
 
+const FORMAT_RULE =
+  'Answer with one JSON value and nothing around it, no code fence. It must be valid by the JSON Schema below. Take all ' +
+  'of it from what you are given, and invent nothing.';
+
 /** The traits of each role: a new role goes here. */
 export const ROLES: Readonly<Record<NodeRole, RoleTraits>> = {
   agent: { answer: 'draft', countsIteration: true, rule: AGENT_RULE, task: writingTask },
@@ -35,6 +39,9 @@ export const ROLES: Readonly<Record<NodeRole, RoleTraits>> = {
   panel: { answer: 'draft', countsIteration: true, rule: AGENT_RULE, task: writingTask },
   rank: { answer: 'ranking', countsIteration: false, rule: RANK_RULE, task: rankingTask },
   judge: { answer: 'analysis', countsIteration: false, rule: JUDGE_RULE, task: comparingTask },
+  format: { answer: 'output', countsIteration: false, rule: FORMAT_RULE, task: formattingTask },
+  // Its runs ask models, not the council itself.
+  council: { answer: 'draft', countsIteration: true, rule: '', task: () => '' },
 };
 
 interface RoleTraits {
@@ -76,6 +83,11 @@ function rankingTask(input: PromptInput): string {
 
 function comparingTask(input: PromptInput): string {
   return `Compare the responses: ${enumerated(lettersShown(input))}.`;
+}
+
+function formattingTask(input: PromptInput): string {
+  const what = lettersShown(input).length === 0 ? 'the draft' : 'the responses, as one draft,';
+  return `Turn ${what} into JSON by the schema.`;
 }
 
 function lettersShown({ answers = [] }: PromptInput): readonly string[] {

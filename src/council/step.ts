@@ -100,7 +100,9 @@ function failureOf(error: unknown, { node, signal }: StepInput): StepFailure {
   if (!(error instanceof ModelFailed)) return { kind: 'model_error', message, retryable: false };
   const { kind, retryable, retryAfterMs, outageMs } = error.data;
   return {
-    ...{ kind, message, retryable },
+    kind,
+    message,
+    retryable,
     ...(retryAfterMs !== undefined && { retryAfterMs }),
     ...(outageMs !== undefined && { outageMs }),
   };

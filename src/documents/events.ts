@@ -17,15 +17,23 @@ export type DocumentFact = {
 
 export type DocumentEvent = DocumentFact & Pick<ExportedEvent, 'seq' | 'id' | 'at' | 'hash'>;
 
-/** The name of the stream of a document. */
+/**
+ * The name of the stream of a document. A document that is uploaded again after an erasure has another stream, which the log of
+ * the service reads in its place (app/record.ts).
+ */
 export function documentStream(documentId: string): string {
   return `document-${documentId}`;
+}
+
+/** The stream of a document after an erasure, by the number of its leaf; null: it was not erased. */
+export function documentStreamSince(documentId: string, leaf: number | null): string {
+  return leaf === null ? documentStream(documentId) : `${documentStream(documentId)}+${leaf}`;
 }
 
 /** The id of the document that a stream belongs to, or null for a stream of another category. */
 export function documentIdOf(stream: string): string | null {
   const prefix = documentStream('');
-  return stream.startsWith(prefix) ? stream.slice(prefix.length) : null;
+  return stream.startsWith(prefix) ? stream.slice(prefix.length).replace(/\+\d+$/, '') : null;
 }
 
 /** Whether a text has the form of a document id: a SHA-256 in lower-case hex. */

@@ -2,6 +2,7 @@
 import type { System } from '../system/system.js';
 import type { EventLog } from '../eventlog/port.js';
 import type { Chunk } from './chunk.js';
+import { DocumentCorrupt } from './errors.js';
 import type { DocumentEvent } from './events.js';
 import { documentEventOf, documentStatusOf, readDocument } from './events.js';
 
@@ -30,22 +31,54 @@ export interface StoredChunksDeps {
  * @throws {DocumentCorrupt}
  */
 export async function storedChunks(
-  { log, system }: StoredChunksDeps,
+  deps: StoredChunksDeps,
   documentId: string,
   { page, limit, offset }: ChunkRange,
 ): Promise<readonly NumberedChunk[] | null> {
-  const { decisive, since } = await documentStatusOf(log, documentId);
-  const ingested = decisive === null ? null : documentEventOf(decisive);
-  if (ingested?.type !== 'DocumentIngested') return null;
-  const events = readDocument(log, documentId, { sha256: system.sha256, from: since, to: ingested.seq });
+  const chunks = await chunksIn(deps, documentId);
+  if (chunks === null) return null;
   const found: NumberedChunk[] = [];
   let passed = 0;
-  for await (const each of numbered(events, ingested.data.chunks)) {
+  for await (const each of chunks) {
     if (page !== undefined && each.page !== page) continue;
     passed += 1;
     if (passed > offset && found.push(each) === limit) break;
   }
   return found;
+}
+
+/** The texts of those of some pages that have text, or null as above and if the record is corrupt. */
+export async function storedPages(
+  deps: StoredChunksDeps,
+  documentId: string,
+  pages: ReadonlySet<number>,
+): Promise<ReadonlyMap<number, string> | null> {
+  const texts = new Map<number, string>();
+  try {
+    const chunks = await chunksIn(deps, documentId);
+    if (chunks === null) return null;
+    for await (const { page, from, text } of chunks) {
+      if (!pages.has(page)) continue;
+      const before = texts.get(page) ?? '';
+      // A chunk begins within the one before.
+      texts.set(page, before + text.slice(before.length - from));
+    }
+  } catch (error) {
+    if (error instanceof DocumentCorrupt) return null;
+    throw error;
+  }
+  return texts;
+}
+
+async function chunksIn(
+  { log, system }: StoredChunksDeps,
+  documentId: string,
+): Promise<AsyncIterable<NumberedChunk> | null> {
+  const { decisive, since } = await documentStatusOf(log, documentId);
+  const ingested = decisive === null ? null : documentEventOf(decisive);
+  if (ingested?.type !== 'DocumentIngested') return null;
+  const events = readDocument(log, documentId, { sha256: system.sha256, from: since, to: ingested.seq });
+  return numbered(events, ingested.data.chunks);
 }
 
 /** The first chunks that the events add. Reads no further events. */

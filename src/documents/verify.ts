@@ -36,12 +36,15 @@ export interface VerifyDocumentDeps {
  */
 export async function verifyDocument(documentId: string, deps: VerifyDocumentDeps): Promise<DocumentCheck | null> {
   const { log, onCorrupt, onValid } = deps;
-  const recorded = (await lastEvent(log, documentStream(documentId)))?.revision ?? -1;
+  const { stream, recorded } = await placeOf(documentId, log);
   // Read before the record, which may grow meanwhile, so that the record is never older than the view.
   const stored = await deps.stored(documentId);
   const record = await wholeRecord(documentId, deps);
   const { events, headHash, decisive: turns } = record;
   const corruption = record.corruption ?? (await cutOff(documentId, events, { recorded, stored, log }));
+  const isSound = corruption === null && isView(stored, turns, recorded);
+  // An erasure meanwhile, or an upload after it, explains a difference.
+  if (!isSound && (await placeOf(documentId, log)).stream !== stream) return await verifyDocument(documentId, deps);
   if (corruption === null && events === 0) return null;
   if (corruption !== null) {
     if (record.corruption !== null && (await isValidSince(documentId, deps))) onValid(documentId);
@@ -49,8 +52,14 @@ export async function verifyDocument(documentId: string, deps: VerifyDocumentDep
     return { events, headHash, firstDifference: { seq: corruption.data.seq, what: corruption.data.reason } };
   }
   onValid(documentId);
-  const firstDifference = isView(stored, turns, recorded) ? null : await replaced(stored, turns, deps);
+  const firstDifference = isSound ? null : await replaced(stored, turns, deps);
   return { events, headHash, firstDifference };
+}
+
+/** The stream that holds a document now, null if none does, and the revision of its last event. */
+async function placeOf(documentId: string, log: VerifyDocumentDeps['log']) {
+  const last = await lastEvent(log, documentStream(documentId));
+  return { stream: last?.stream ?? null, recorded: last?.revision ?? -1 };
 }
 
 /** Replaces a stored view that differs from the fold and returns the difference. */

@@ -1,21 +1,26 @@
 /** A draft's tree as a document for Word. */
 import { AlignmentType, Document, LevelFormat, convertInchesToTwip } from 'docx';
-import type { DraftNode } from '../console/record/draft-tree.js';
-import { documentName, markOf, withCitations } from '../console/record/sources.js';
+import type { DraftNode } from '../draft/draft-tree.js';
+import { withMissing } from '../draft/quotations.js';
+import { quotationsText } from '../draft/verdicts.js';
+import { documentName, markOf, withCitations } from '../draft/sources.js';
 import type { NumberedList } from './draft-writer.js';
 import { CODE_FONT, DraftWriter, styleName } from './draft-writer.js';
 import type { DraftSource } from '../generated/schemas.js';
 import type { DocxOptions } from './docx.js';
 import { xmlText } from './xml-text.js';
 
-/** @param draft from `draft-tree.ts` */
-export function documentOf(draft: readonly DraftNode[], { title, sources }: DocxOptions): Document {
-  const tree = withSources(draft, sources);
+/** @param draft from `draft-tree.ts`, of a text with the signs of `quotations.ts` */
+export function documentOf(draft: readonly DraftNode[], { title, sources, output, mark }: DocxOptions): Document {
+  const tree = [...withSources(withMissing(draft), sources), ...outputNodes(output)];
   const writer = new DraftWriter(tree);
-  const children = writer.blocks(tree);
+  const last =
+    mark.line === null ? [] : writer.blocks([{ tag: 'p', children: [{ tag: 'em', children: [mark.line] }] }]);
+  const children = [...writer.blocks(tree), ...last];
   return new Document({
     title: xmlText(title),
     creator: 'Council Run Service',
+    customProperties: mark.properties.map(([name, value]) => ({ name, value: xmlText(value) })),
     styles: { default: { document: DEFAULTS }, paragraphStyles: STYLES },
     numbering: { config: writer.numberedLists().map(numbering) },
     footnotes: writer.footnotes(),
@@ -23,13 +28,15 @@ export function documentOf(draft: readonly DraftNode[], { title, sources }: Docx
   });
 }
 
-/** A draft with a number for each mark of a known source, and with a list of these sources at its end. */
+/** A draft with a number for each mark of a known source, with a list of these sources and what they lack at its end. */
 function withSources(draft: readonly DraftNode[], sources: readonly DraftSource[]): readonly DraftNode[] {
   const cited = sources.flatMap(({ document, filename, page }) => {
-    if (document === null) return [];
+    if (document === null || page === null) return [];
     return [{ mark: markOf({ document, page }), name: `${documentName(document, filename)}, page ${page}` }];
   });
-  if (cited.length === 0) return draft;
+  const missing = quotationsText(sources);
+  const note: readonly DraftNode[] = missing === null ? [] : [{ tag: 'p', children: [missing] }];
+  if (cited.length === 0) return [...draft, ...note];
   const citations = new Map(
     cited.map(({ mark, name }, at) => [mark, { number: at + 1, title: name, href: null }] as const),
   );
@@ -38,7 +45,15 @@ function withSources(draft: readonly DraftNode[], sources: readonly DraftSource[
     { tag: 'h4', children: ['Sources'] },
     { tag: 'ol', children: items },
   ];
-  return [...withCitations(draft, citations), ...list];
+  return [...withCitations(draft, citations), ...list, ...note];
+}
+
+function outputNodes(output: string | undefined): readonly DraftNode[] {
+  if (output === undefined) return [];
+  return [
+    { tag: 'h4', children: ['Output'] },
+    { tag: 'pre', children: [{ tag: 'code', children: [output] }] },
+  ];
 }
 
 /** Sizes of fonts are in half points, spaces in twentieths of a point. */
@@ -48,12 +63,20 @@ const SPACING = { spacing: { before: 80, after: 80 } };
 
 const STYLES = [
   {
-    ...{ id: styleName('quote'), name: 'Quote', basedOn: 'Normal', quickFormat: true },
-    ...{ run: { color: '555555' }, paragraph: SPACING },
+    id: styleName('quote'),
+    name: 'Quote',
+    basedOn: 'Normal',
+    quickFormat: true,
+    run: { color: '555555' },
+    paragraph: SPACING,
   },
   {
-    ...{ id: styleName('code'), name: 'Code', basedOn: 'Normal', quickFormat: true },
-    ...{ run: { font: CODE_FONT, size: 18 }, paragraph: SPACING },
+    id: styleName('code'),
+    name: 'Code',
+    basedOn: 'Normal',
+    quickFormat: true,
+    run: { font: CODE_FONT, size: 18 },
+    paragraph: SPACING,
   },
 ];
 

@@ -64,6 +64,7 @@ declare module 'docx' {
     constructor(options: {
       readonly title: string;
       readonly creator: string;
+      readonly customProperties: readonly { readonly name: string; readonly value: string }[];
       readonly styles: object;
       readonly numbering: { readonly config: readonly object[] };
       readonly footnotes: Readonly<Record<string, { readonly children: readonly Paragraph[] }>>;

@@ -9,6 +9,13 @@ export interface DocxOptions {
   readonly title: string;
   /** The pages that the draft cites, in its order. The marks of others, and of pages without a document, stay. */
   readonly sources: readonly DraftSource[];
+  /** The final output of the run as JSON, which stands at the end. Default: none. */
+  readonly output?: string;
+  /** What made the draft: custom properties of the file, and a last line for its readers, or null for none. */
+  readonly mark: {
+    readonly properties: readonly (readonly [name: string, value: string])[];
+    readonly line: string | null;
+  };
 }
 
 /** How long a thread may take, in milliseconds: thirty times what the largest draft needs, because a machine may be busy. */

@@ -13,7 +13,7 @@ import {
   WidthType,
   convertInchesToTwip,
 } from 'docx';
-import type { DraftElement, DraftNode, DraftTag } from '../console/record/draft-tree.js';
+import type { DraftElement, DraftNode, DraftTag } from '../draft/draft-tree.js';
 import { xmlText } from './xml-text.js';
 
 export const CODE_FONT = 'Courier New';
@@ -69,9 +69,10 @@ const RUNS: Partial<Record<DraftTag, IRunOptions>> = {
   code: { font: CODE_FONT },
   sup: { superScript: true },
   cite: { superScript: true },
+  mark: { superScript: true, bold: true },
 };
 
-const INLINE: ReadonlySet<string> = new Set(['a', 'strong', 'em', 's', 'code', 'br', 'sup', 'input', 'cite']);
+const INLINE: ReadonlySet<string> = new Set(['a', 'strong', 'em', 's', 'code', 'br', 'sup', 'input', 'cite', 'mark']);
 
 const ALIGNS = { left: AlignmentType.LEFT, center: AlignmentType.CENTER, right: AlignmentType.RIGHT };
 

@@ -26,8 +26,18 @@ const REMOVED =
 
 /** Lower-case letters that Unicode does not decompose, and what readers type for them. */
 const LETTERS: Readonly<Record<string, string>> = {
-  ...{ ß: 'ss', ς: 'σ', ı: 'i', æ: 'ae', œ: 'oe', þ: 'th' },
-  ...{ ø: 'o', ł: 'l', đ: 'd', ð: 'd', ħ: 'h', ŧ: 't' },
+  ß: 'ss',
+  ς: 'σ',
+  ı: 'i',
+  æ: 'ae',
+  œ: 'oe',
+  þ: 'th',
+  ø: 'o',
+  ł: 'l',
+  đ: 'd',
+  ð: 'd',
+  ħ: 'h',
+  ŧ: 't',
 };
 const REPLACED = new RegExp(`[${Object.keys(LETTERS).join('')}]`, 'gu');
 

@@ -35,6 +35,14 @@ export class LogClosed extends CouncilError {
   }
 }
 
+/** The stream was removed for good: it has no events any more, and takes none. Certainly not written. */
+export class StreamRemoved extends CouncilError<{ readonly stream: string }> {
+  readonly code = 'log.stream-removed';
+  constructor(data: { readonly stream: string }) {
+    super(`Cannot use "${data.stream}": it was removed from the event log`, data);
+  }
+}
+
 /** The log cannot be reached. Certainly not sent. */
 export class LogUnavailable extends CouncilError {
   readonly code = 'log.unavailable';

@@ -7,7 +7,7 @@
  * events the previous version would call corrupt, such as a new field; test/eventlog/log-version.test.ts compares the
  * schemas. It is not `SCHEMA_VERSION` of eventsourcing/hash-chain.ts, which tells the fold how to read old events.
  */
-export const LOG_VERSION = 2;
+export const LOG_VERSION = 5;
 
 /** Why this service does not open a log of a version, or null if it does. */
 export function refusalOf(version: number): string | null {

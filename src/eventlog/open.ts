@@ -14,7 +14,7 @@ const LASTING = ['keys-all', 'secret-ids'];
 /** Categories of all streams of this service. */
 const CATEGORIES = [
   ...['run', 'blueprint', 'document', 'webhook', 'delivery'],
-  ...['instance', 'keys', 'session', 'ticket', 'tickets', 'secret'],
+  ...['instance', 'keys', 'session', 'ticket', 'tickets', 'secret', 'ledger', 'checkpoints'],
 ];
 
 export interface OpenLogOptions extends EmbeddedLogOptions {

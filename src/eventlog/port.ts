@@ -109,13 +109,17 @@ export interface EventLog {
    * expected revision return the first result, also after later events.
    *
    * @throws {RevisionConflict} certainly not written; the event that won can be read from then on
-   * @throws {AppendTooLarge | AppendInvalid | LogClosed} certainly not written
+   * @throws {AppendTooLarge | AppendInvalid | StreamRemoved | LogClosed} certainly not written
    * @throws {LogUnavailable} certainly not sent
    * @throws {AppendOutcomeUnknown} may be written: retry with the same ids and revision until the outcome is certain
    */
   append(stream: string, events: readonly NewEvent[], expected: ExpectedRevision): Promise<Appended>;
 
-  /** A stream's events; a missing stream is empty. Reads in pages, so memory does not grow with the stream. */
+  /**
+   * A stream's events; a missing stream is empty. Reads in pages, so memory does not grow with the stream.
+   *
+   * @throws {StreamRemoved} it was removed, perhaps since the read began
+   */
   readStream(stream: string, range?: StreamRange): AsyncIterable<RecordedEvent>;
 
   /** Every event after a position (`null`: from the start) in global order, up to the head at the time of reading. */
@@ -128,6 +132,15 @@ export interface EventLog {
    * @throws {SubscriptionDropped} with the last position delivered, from which to subscribe again
    */
   subscribe(after: Position | null, options: SubscribeOptions): AsyncIterable<Followed>;
+
+  /**
+   * Removes streams for good: reads of them throw, and their ids take no events any more, also of a stream that does not
+   * exist. The positions of other events stay. Once it resolves, no byte of the events is in the embedded log's files. A
+   * server keeps them on its disk, and delivers them in reads of all events, until its next scavenge. May be repeated.
+   *
+   * @throws {LogClosed | LogUnavailable | LogFull | LogCorrupt | AppendOutcomeUnknown} some may be removed: repeat it
+   */
+  remove(streams: readonly string[]): Promise<void>;
 
   /** The log's lasting id: a read model that was folded from another log must be rebuilt. */
   identity(): Promise<string>;
@@ -160,8 +173,11 @@ export interface EventLog {
   close(): Promise<void>;
 }
 
-/** Largest append in bytes: the sum of its events' types, data and metadata as UTF-8. */
-export const MAX_APPEND_BYTES = 512 * 1024;
+/**
+ * Largest append in bytes: the sum of its events' types, data and metadata as UTF-8. A server of EventStoreDB takes 1 MiB by
+ * default, with its own framing.
+ */
+export const MAX_APPEND_BYTES = 1_000_000;
 
 /** The category of a stream: its name before the first dash. */
 export function categoryOf(stream: string): string {

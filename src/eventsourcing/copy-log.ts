@@ -2,7 +2,8 @@
 import { CouncilError } from '../errors.js';
 import { appendWithRetry } from './append-with-retry.js';
 import type { RetryPolicy } from './append-with-retry.js';
-import { checkLink, exportedOf, GENESIS_HASH, hashOf } from './hash-chain.js';
+import { canonical } from './canonical-json.js';
+import { checkLink, exportedOf, GENESIS_HASH, hashOf, isChained } from './hash-chain.js';
 import type { EventLog, NewEvent, RecordedEvent } from '../eventlog/port.js';
 import { MAX_APPEND_BYTES, lastEvent } from '../eventlog/port.js';
 
@@ -124,7 +125,11 @@ export function newEventOf({ id, type, data, metadata }: RecordedEvent): NewEven
 function streamEndAfter(before: StreamEnd | undefined, event: RecordedEvent, sha256: CopyOptions['sha256']): StreamEnd {
   const exported = exportedOf(event);
   if (event.revision !== (before?.revision ?? -1) + 1) throw refused(event, 'an event before it is missing');
-  if (!checkLink(before?.hash ?? GENESIS_HASH, exported, sha256)) {
+  const previous = before?.hash ?? GENESIS_HASH;
+  // Where no hash is recorded, it is computed of source and copy, and compared at the end.
+  if (!isChained(event.stream))
+    return { revision: event.revision, id: event.id, hash: sha256(previous + event.id + canonical(exported.data)) };
+  if (!checkLink(previous, exported, sha256)) {
     throw refused(event, 'its hash does not follow from the event before it');
   }
   return { revision: event.revision, id: event.id, hash: exported.hash };

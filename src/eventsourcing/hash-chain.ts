@@ -38,6 +38,11 @@ export interface ExportedEvent extends HashedFields {
   readonly hash: string;
 }
 
+/** Whether the events of a stream have hashes of a chain. A Merkle tree covers those of the ledger (ledger/tree.ts). */
+export function isChained(stream: string): boolean {
+  return stream !== 'ledger';
+}
+
 type Sha256 = (text: string) => string;
 
 /** What an append's events have in common. */

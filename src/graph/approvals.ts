@@ -28,11 +28,6 @@ export function approvalRule({ nodes, approvals }: Graph, next: readonly string[
   return rules.map(ruleOf).reduce(strictest);
 }
 
-/** Whether a rule of the graph excludes the starters of a run. */
-export function excludesStarters({ nodes, approvals }: Graph): boolean {
-  return [approvals, ...nodes.map((node) => node.approvals)].some((rule) => rule?.not_by_starter === true);
-}
-
 function ruleOf({ by, not_by_starter: notByStarter = false, quorum = 1, deadline }: Approvals = {}): ApprovalRule {
   return { by: by ?? null, notByStarter, quorum, deadline: deadline ?? null };
 }

@@ -28,6 +28,12 @@ export const MAX_FEEDBACK_BYTES = 8 * 1024;
 /** Most feedback in a run's state, in bytes of its JSON text; the oldest is dropped. */
 export const MAX_ALL_FEEDBACK_BYTES = 64 * 1024;
 
+/** Longest topic of a run, in code points. */
+export const MAX_TOPIC_CHARS = 10_000;
+
+/** Largest material of a run, in bytes of UTF-8. Its event must fit one append, with its graph. */
+export const MAX_MATERIAL_BYTES = 600_000;
+
 /** Most node executions of a run, by the number of nodes in its graph. */
 export function maxNodeExecutions(nodes: number): number {
   return Math.max(50, 3 * nodes);

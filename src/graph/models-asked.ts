@@ -3,7 +3,7 @@ import type { Graph, GraphNode } from '../generated/schemas.js';
 import { reachedFrom } from './traversal.js';
 
 interface AskingGraph extends Pick<Graph, 'entry'> {
-  readonly nodes: readonly Pick<GraphNode, 'id' | 'role' | 'model' | 'fallbacks' | 'members'>[];
+  readonly nodes: readonly Pick<GraphNode, 'id' | 'role' | 'model' | 'fallbacks' | 'members' | 'council'>[];
   readonly edges: readonly Pick<Graph['edges'][number], 'source' | 'target'>[];
 }
 
@@ -14,18 +14,26 @@ export function modelsAsked({ entry, nodes, edges }: AskingGraph): readonly (str
 }
 
 /** A node whose members all have models never asks its own. The reviewers that a rank does not name are those of a panel. */
-function modelsOfNode({ role, model, fallbacks = [], members }: AskingGraph['nodes'][number]) {
+function modelsOfNode({
+  role,
+  model,
+  fallbacks = [],
+  members,
+  council,
+}: AskingGraph['nodes'][number]): readonly (string | undefined)[] {
+  if (role === 'council') return council === undefined ? [] : modelsAsked(council.graph);
   if (members !== undefined) {
     return members.flatMap((member) => [member.model ?? model, ...(member.fallbacks ?? fallbacks)]);
   }
   return role === 'rank' ? [] : [model, ...fallbacks];
 }
 
-/** All models that a graph names, with repetitions; undefined stands for the default model. */
+/** All models that a graph and the councils in it name, with repetitions; undefined stands for the default model. */
 export function modelsNamed({ nodes }: Graph): readonly (string | undefined)[] {
-  return nodes.flatMap(({ members = [], ...node }) =>
-    [node, ...members].flatMap(({ model, fallbacks = [] }) => [model, ...fallbacks]),
-  );
+  return nodes.flatMap(({ members = [], council, ...node }) => [
+    ...[node, ...members].flatMap(({ model, fallbacks = [] }) => [model, ...fallbacks]),
+    ...(council === undefined ? [] : modelsNamed(council.graph)),
+  ]);
 }
 
 /** The full name of a model (`provider/model`) that a node names; undefined stands for the default model. */
@@ -41,7 +49,9 @@ export function withFullNames(graph: Graph, fullName: ModelNaming): Graph {
     ...(fallbacks !== undefined && { fallbacks: fallbacks.map(fullName) }),
   });
   const nodes = graph.nodes.map((node) => ({
-    ...{ ...node, model: fullName(undefined), ...named(node) },
+    ...node,
+    model: fullName(undefined),
+    ...named(node),
     ...(node.members !== undefined && { members: node.members.map((member) => ({ ...member, ...named(member) })) }),
   }));
   return { ...graph, nodes };

@@ -33,10 +33,12 @@ import { approvalRoutes } from './routes/approvals.js';
 import { feedRoute } from './routes/feed.js';
 import { forkRoutes } from './routes/forks.js';
 import { healthRoutes } from './routes/health.js';
+import { ledgerRoutes } from './routes/ledger.js';
 import { godModeRoutes } from './routes/god-mode.js';
 import { exampleRoutes } from './routes/about.js';
 import { providerRoutes } from './routes/about.js';
 import { historyRoutes } from './routes/history.js';
+import { oversightRoutes } from './routes/oversight.js';
 import { enforceLimits } from './limits.js';
 import { overviewRoutes } from './routes/overview.js';
 import { openApiRoute } from './openapi.js';
@@ -57,10 +59,11 @@ export type { HttpDeps } from './route.js';
 export function httpApp(deps: HttpDeps): RequestListener {
   const http = httpContext(deps);
   const audit = [...auditRoutes(http), streamRoute(http), feedRoute(http), ...forkRoutes(http)];
-  const history = [...historyRoutes(http), ...draftRoutes(http), ...overviewRoutes(http)];
+  const history = [...historyRoutes(http), ...draftRoutes(http), ...overviewRoutes(http), ...oversightRoutes(http)];
   const runs = [...runRoutes(http), ...godModeRoutes(http), ...approvalRoutes(http), ...history, ...audit];
   const served = [
     ...healthRoutes(http),
+    ...ledgerRoutes(http),
     ...providerRoutes(http),
     ...aboutRoutes(http),
     ...runs,
@@ -109,7 +112,10 @@ function httpContext(deps: HttpDeps): HttpContext {
 function routerOf(routes: readonly Route[], http: HttpContext): Router {
   const router = new Router({ sensitive: true });
   for (const route of routes) {
-    const path = route.path.replace(/\/$/, '').replaceAll(/\{(\w+)\}/g, ':$1');
+    const path = route.path
+      .replace(/\/$/, '')
+      .replaceAll(/\{(\w+)\}/g, ':$1')
+      .replace(/\{\+(\w+)\}/, '*$1');
     const takesTicket = isEventStream(route);
     const serve = async (ctx: RouterContext): Promise<void> => {
       const isOpened = hasToken(ctx, route, http);

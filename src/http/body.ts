@@ -12,6 +12,8 @@ import type { System } from '../system/system.js';
 
 /** Largest JSON body in bytes. */
 const MAX_BODY_BYTES = 1024 * 1024;
+/** Most bytes of JSON that a byte of a text takes, if every one is escaped. */
+const ESCAPED_BYTES = 6;
 /** How long a JSON body may take to arrive, in milliseconds. 1 MiB in that time needs 280 kbit/s. */
 const MAX_BODY_MS = 30_000;
 
@@ -31,6 +33,11 @@ export interface ReadBody<T> {
   readonly normalized: unknown;
   /** The JSON value that the client sent. */
   readonly sent: unknown;
+}
+
+/** The largest body that starts a run, in bytes: with any material of so many. */
+export function startBodyBytes(maxMaterialBytes: number): number {
+  return MAX_BODY_BYTES + ESCAPED_BYTES * maxMaterialBytes;
 }
 
 export interface BodyReader<T> {

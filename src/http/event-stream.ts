@@ -3,6 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { isFault } from '../api/problems.js';
 import type { Grant } from '../keys/caller.js';
+import { RunErased } from '../run/errors.js';
 import { whenClosed } from './answer.js';
 import type { HttpContext } from './route.js';
 
@@ -165,6 +166,8 @@ export class EventSink {
 
   fail(error: unknown): void {
     if (!this.#hasBegun) return this.#rejectBegun(error);
+    // There is nothing more to read of its run.
+    if (error instanceof RunErased) return this.end();
     // The answer has begun, so all that is left is to break it off.
     if (!this.#response.destroyed && isFault(error)) this.#http.onFault(this.#http.system.uuid(), error);
     this.#response.destroy();

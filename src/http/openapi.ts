@@ -52,7 +52,7 @@ function openApiDocument(routes: readonly Route[], { schemas, problemForms, base
   const components = new Components(schemas, (propertyName, mapping) => ({ propertyName, mapping }));
   const paths: Record<string, Record<string, Json>> = {};
   for (const route of routes) {
-    const item = (paths[route.path.replace(/\/$/, '')] ??= {});
+    const item = (paths[route.path.replace(/\/$/, '').replace('{+', '{')] ??= {});
     item[route.method.toLowerCase()] = operation(route, {
       schemas,
       components,
@@ -193,7 +193,7 @@ function queryParameters(
 }
 
 function parameters({ path, query, isKeyed, isConditional, header }: Route, deps: DocumentDeps): readonly Json[] {
-  const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => ({
+  const inPath = [...path.matchAll(/\{\+?(\w+)\}/g)].map(([, name = '']) => ({
     name,
     in: 'path',
     required: true,
@@ -233,13 +233,18 @@ function withHeaders(names: readonly AnswerHeader[]): Json {
 /** The statuses of a route's problems: its own, and those that follow from its parameters. */
 function problemStatuses(route: Route): readonly number[] {
   const { path, body, query, isKeyed = false, hasUnknown = path.includes('{'), problems = [] } = route;
-  const statuses = new Set([...problems, ...accessProblems(route)]);
+  const statuses = new Set([...problems, ...accessProblems(route), ...erasedProblems(route)]);
   if (route.isProbe !== true) statuses.add(429);
   if (hasUnknown) statuses.add(404);
   if (isKeyed) statuses.add(409);
   if (body !== undefined) statuses.add(408).add(413).add(415).add(503);
   if (body !== undefined || query !== undefined || isKeyed) statuses.add(422);
   return [...statuses].sort((a, b) => a - b);
+}
+
+/** An erased run. The key of a start may be that of one. */
+function erasedProblems({ path, isKeyed = false }: Route): readonly number[] {
+  return isKeyed || /\{(run|response)_id\}/.test(path) ? [410] : [];
 }
 
 /** The statuses of problems before a route is reached. */

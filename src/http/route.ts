@@ -3,6 +3,8 @@ import { present } from '../system/element.js';
 import type { RouterContext } from '@koa/router';
 import type { System } from '../system/system.js';
 import type { SharedBytes } from '../system/async/shared-bytes.js';
+import type { DocxOptions } from '../docx/docx.js';
+import type { Marking } from '../draft/marking.js';
 import type { AttemptPlace, PromptFound } from '../audit/prompt.js';
 import type { CitedPage } from '../audit/sources.js';
 import type { RunVerification } from '../audit/verify.js';
@@ -16,9 +18,9 @@ import type {
   AboutLog,
   BackupRecord,
   DeliberationRecord,
-  DraftSource,
   Genealogy,
   ModelCalls,
+  OversightRow,
   PriceList,
   ProviderRecord,
 } from '../generated/schemas.js';
@@ -37,11 +39,15 @@ import type { BlueprintList } from '../projections/blueprints.js';
 import type { DocumentList } from '../projections/documents.js';
 import type { Inbox } from '../projections/inbox.js';
 import type { LogFeed } from '../projections/log-feed.js';
-import type { RunFeed } from '../projections/run-feed.js';
+import type { Checkpoints } from '../ledger/checkpoints.js';
+import type { RunLeaf } from '../ledger/events.js';
+import type { Ledger } from '../ledger/ledger.js';
+import type { RunFeed } from '../run/runs/feed.js';
 import type { RunQueries } from '../projections/run-queries.js';
 import type { Runs } from '../run/runs/runs.js';
 import type { AnswerHeader } from './cors.js';
 import type { OpenCount } from '../system/open-count.js';
+import type { SchemaChecker } from '../jsonschema/schema-checker.js';
 import type { Limits } from '../api/access/limits.js';
 import type { AccessRefused } from '../api/access/access-refused.js';
 import type { RoutedRequest } from '../api/access/client-address.js';
@@ -52,6 +58,25 @@ import type { BodyReader } from './body.js';
 import type { QueryReader } from './query.js';
 import type { ProblemForm } from '../api/problem-form.js';
 import type { SchemaName, SchemaRegistry } from '../api/schemas.js';
+
+/** The ledger of this instance. */
+export interface LedgerOfService {
+  readonly ledger: Pick<Ledger, 'tree' | 'waiting' | 'entries' | 'leafHashes'>;
+  readonly checkpoints: Pick<Checkpoints, 'newest' | 'note' | 'witnesses' | 'nextInSeconds' | 'fault'>;
+  readonly origin: string;
+  /** Verifies checkpoints, or null if this instance signs none. */
+  readonly vkey: string | null;
+  /** The leaf of a run, or null if it has none. */
+  leafOf(runId: string): Promise<LeafOfRun | null>;
+}
+
+export interface LeafOfRun {
+  /** Its number. */
+  readonly index: number;
+  readonly leaf: RunLeaf;
+  /** The bytes that the tree covers. */
+  readonly entry: Buffer;
+}
 
 /** The dependencies of the HTTP layer. */
 export interface HttpDeps extends SourceRules, AuthenticationRules {
@@ -75,23 +100,32 @@ export interface HttpDeps extends SourceRules, AuthenticationRules {
     RunQueries,
     'find' | 'listed' | 'state' | 'list' | 'count' | 'counts' | 'overview' | 'record' | 'folded' | 'forkPoint'
   >;
-  readonly feed: Pick<RunFeed, 'follow'>;
+  readonly feed: Pick<RunFeed, 'follow' | 'watchersOf'>;
   /** The events of all runs. */
   readonly logFeed: Pick<LogFeed, 'start' | 'follow'>;
   readonly inbox: Pick<Inbox, 'list' | 'waiting' | 'follow'>;
+  /** Erases a run that has ended. */
+  readonly eraseRun: (
+    runId: string,
+    cause: { readonly actor: string | null; readonly reason: string | null },
+  ) => Promise<void>;
+  /** Erases a document. */
+  readonly eraseDocument: HttpDeps['eraseRun'];
   /** Reads and checks a run's whole record, or null if the run is unknown. */
   readonly verify: (runId: string) => Promise<RunVerification | null>;
+  readonly ledger: LedgerOfService;
   /** The genealogy of a run, or null if the run is unknown. */
   readonly genealogy: (runId: string) => Promise<Genealogy | null>;
+  /** What made a run's draft, or null if the run is unknown. */
+  readonly marking: (runId: string) => Promise<Marking | null>;
+  /** The decisions on a run's pauses in order; none if the run is unknown. @throws {RunCorrupt} */
+  readonly decisions: (runId: string) => Promise<readonly OversightRow[]>;
   /** What the members of a run's panels, ranks, judges and juries have answered, or null if the run is unknown. */
   readonly deliberation: (runId: string) => Promise<DeliberationRecord | null>;
   /** The pages that the draft of a run cites, or null if the run is unknown. */
   readonly citedPages: (runId: string) => Promise<readonly CitedPage[] | null>;
   /** The bytes of a .docx file with a draft in Markdown. */
-  readonly docx: (
-    markdown: string,
-    options: { readonly title: string; readonly sources: readonly DraftSource[] },
-  ) => Promise<Buffer>;
+  readonly docx: (markdown: string, options: DocxOptions) => Promise<Buffer>;
   /** The prompt of a node. */
   readonly prompt: (runId: string, at: AttemptPlace) => Promise<PromptFound>;
   readonly blueprints: Pick<BlueprintStore, 'issuesOf' | 'find' | 'versions' | 'create' | 'update' | 'remove'>;
@@ -106,7 +140,6 @@ export interface HttpDeps extends SourceRules, AuthenticationRules {
     verify(documentId: string): Promise<DocumentCheck | null>;
     ingest(file: UploadedFile): Promise<Ingested>;
     waitUntilSearchable(ingested: Ingested, signal: AbortSignal): Promise<void>;
-    remove(documentId: string, actor: string | null): Promise<void>;
   };
   readonly documentList: DocumentList;
   /** Folder of uploads in progress. */
@@ -142,6 +175,11 @@ export interface HttpDeps extends SourceRules, AuthenticationRules {
   readonly receiving: Pick<SharedBytes, 'update' | 'forget'>;
   readonly system: System;
   readonly nodeDefaults: NodeDefaults;
+  readonly schemaChecker: Pick<SchemaChecker, 'faultOf'>;
+  /** Largest material of a run, in bytes of UTF-8. */
+  readonly maxMaterialBytes: number;
+  /** Whether a document for Word ends with a line that says what made it. */
+  readonly marksExports: boolean;
   /** The full name of the model that a node of a blueprint names, or of the default model. */
   readonly fullName: ModelNaming;
   /** Name of the offline model, whatever the default provider is. */
@@ -200,6 +238,7 @@ export const TAGS = {
   documents: 'PDF files that agents can search.',
   keys: 'API keys, sessions for browsers, and tickets for sockets and event streams.',
   webhooks: 'Addresses to which the service sends the events of runs.',
+  ledger: 'The Merkle tree of ended runs, its checkpoints, and proofs.',
   backup: 'Copies of the log.',
   health: 'Liveness, readiness and metrics.',
   openai: "Councils as models of OpenAI's API.",
@@ -209,7 +248,7 @@ export const TAGS = {
 
 export interface Route {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
-  /** As in OpenAPI, with parameters in braces. */
+  /** As in OpenAPI, with parameters in braces; one with a plus sign, at the end, takes the rest of the path. */
   readonly path: string;
   /** Whether the last word of the path may also be the id in another route, for other methods. */
   readonly isAlsoId?: boolean;
@@ -279,7 +318,7 @@ export function isRunId(text: string): boolean {
   return RUN_ID.test(text);
 }
 
-const RUN_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+const RUN_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[45][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
 /**
  * The blueprint id in the path.

@@ -14,7 +14,8 @@ export function actingRequest(
 ): ActingRequest {
   const named = Object.entries(headers).map(([name, value]): [string, string[]] => [name.toLowerCase(), [value]]);
   return {
-    ...{ method: 'POST', path },
+    method: 'POST',
+    path,
     req: { socket, headers: { 'x-forwarded-for': forwardedFor }, headersDistinct: Object.fromEntries(named) },
     // The headers of the answer are sent before a tool is called.
     append: () => undefined,

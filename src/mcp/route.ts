@@ -4,7 +4,7 @@ import { RequestRefused } from '../api/problems.js';
 import type { McpAnswer } from '../generated/schemas.js';
 import type { Answer } from '../http/answer.js';
 import { closedSignal } from '../http/answer.js';
-import { bodyOf } from '../http/body.js';
+import { bodyOf, startBodyBytes } from '../http/body.js';
 import { chunkedBody } from '../http/chunked-body.js';
 import type { HttpContext, Route } from '../http/route.js';
 import type { Grant } from '../keys/caller.js';
@@ -22,7 +22,8 @@ type Serve = (message: unknown, call: ToolCall) => Promise<Response>;
 
 /** The door for assistants and editors. */
 export function mcpRoutes(http: HttpContext): readonly Route[] {
-  const body = bodyOf(http, 'mcp-request.json', { isRequired: true });
+  const maxBytes = startBodyBytes(http.maxMaterialBytes);
+  const body = bodyOf(http, 'mcp-request.json', { isRequired: true, maxBytes });
   let loading: Promise<Serve> | null = null;
   return [
     {

@@ -41,10 +41,18 @@ export function serverMaker(
     server.setRequestHandler('tools/list', () => ({
       tools: [...listed].filter(([{ scope }]) => call.caller.scopes.has(scope)).map(([, each]) => each),
     }));
-    server.setRequestHandler('tools/call', async ({ params: { name, arguments: args = {} } }) => {
+    server.setRequestHandler('tools/call', async ({ params: { name, arguments: args = {}, _meta } }, { mcpReq }) => {
       const tool = byName.get(name);
       if (tool === undefined) throw new ProtocolError(ProtocolErrorCode.InvalidParams, NO_TOOL);
-      const result = await answerOf(tool, args, { http, call });
+      const progressToken = _meta?.progressToken;
+      const onProgress = (message: string, progress: number): void => {
+        // A client that has gone misses it.
+        mcpReq
+          .notify({ method: 'notifications/progress', params: { progressToken, progress, message } })
+          .catch(() => undefined);
+      };
+      const from = progressToken === undefined ? call : { ...call, onProgress };
+      const result = await answerOf(tool, args, { http, call: from });
       return server.projectCallToolResult(result, tool.output);
     });
     return product;
@@ -102,6 +110,8 @@ const ADVICE: Readonly<Record<string, string>> = {
   'run.not-paused': 'Call get_run to see its state.',
   'run.pause-moved':
     'Nothing was decided. Call get_run, show the person the pause that is open now, and ask for the decision again.',
+  'run.another-draft-seen':
+    'Nothing was decided. Call get_run, show the person the draft that waits now, and ask for the decision again.',
   'run.not-approver': 'The pause stays open. Tell the person who may decide it; list_approvals shows them.',
   'run.votes-used-up': 'Tell the person: the pause accepts no more votes.',
   'run.key-reused': 'To start another run, use another idempotency_key.',

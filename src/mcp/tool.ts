@@ -11,6 +11,8 @@ export interface ToolCall {
   readonly req: IncomingMessage;
   /** Aborts when the client has gone or its key has ended. */
   readonly signal: AbortSignal;
+  /** Tells the client what the call waits for, if the client wants to know. @param done grows from line to line */
+  readonly onProgress?: (line: string, done: number) => void;
 }
 
 export interface ToolAnswer {

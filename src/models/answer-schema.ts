@@ -9,11 +9,11 @@ import type { ModelRequest } from './port.js';
 const SCORES = Array.from({ length: 21 }, (_, halves) => String(halves / 2));
 
 /**
- * The schema of a kind of answer, or null if it has none.
- *
- * @param letters of the responses shown, which alone it may name
+ * The schema of the answer to a request, or null if it has none. It names the letters of the responses shown alone. The schema
+ * of a format goes out as its author wrote it, if it describes an object: servers that refuse it are asked in another form.
  */
-export function answerSchema(answer: ModelRequest['answer'], letters: readonly string[]): JSONSchema7 | null {
+export function answerSchema({ answer, promptInput: { answers = [], schema } }: ModelRequest): JSONSchema7 | null {
+  const letters = answers.map(({ letter }) => letter);
   switch (answer) {
     case 'draft':
       return null;
@@ -23,6 +23,8 @@ export function answerSchema(answer: ModelRequest['answer'], letters: readonly s
       return objectOf({ ranking: listOf(oneOf(letters), RANKING_LISTS), comment: text(COMMENT_SAYS) });
     case 'analysis':
       return analysisOf(oneOf(letters));
+    case 'output':
+      return schema?.['type'] === 'object' ? schema : null;
     default:
       return answer satisfies never;
   }

@@ -104,7 +104,8 @@ export class CircuitBreaker {
     if (outage !== null) return null;
     const retryAfterMs = circuit === undefined ? failure.data.retryAfterMs : circuit.retryAfterMs;
     return new ModelFailed(failure.message, {
-      ...{ kind: failure.data.kind, retryable: true },
+      kind: failure.data.kind,
+      retryable: true,
       outageMs: Math.round(circuit?.budgetMs ?? this.#options.outageMs),
       ...(retryAfterMs !== undefined && { retryAfterMs }),
     });

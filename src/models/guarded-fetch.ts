@@ -59,9 +59,14 @@ async function accepted(
   const all = new Map<string, unknown>([...Object.entries(headers ?? {}), ...Object.entries(server.headers)]);
   const sent = Object.fromEntries([...all].filter((each): each is [string, string] => typeof each[1] === 'string'));
   const answer = await request(url, {
-    ...{ method: 'POST', headers: sent, body, signal: call.signal, dispatcher: transport(url) },
+    method: 'POST',
+    headers: sent,
+    body,
+    signal: call.signal,
+    dispatcher: transport(url),
     // The signal alone ends a call: a slow model needs more than undici's 300 s.
-    ...{ headersTimeout: 0, bodyTimeout: 0 },
+    headersTimeout: 0,
+    bodyTimeout: 0,
   });
   if (answer.statusCode >= 200 && answer.statusCode < 300) return answer.body;
   const said = await boundedText(answer, MAX_REFUSAL_BYTES).catch(() => '');

@@ -6,6 +6,7 @@ import { callAborted } from './port.js';
 import { draftOf, joinedAnswers } from './offline/author.js';
 import { OFFLINE_MODEL, criticMindOf } from './offline/mind.js';
 import { excerpt, CRITIC, PARTS, requestFor } from './offline/parts.js';
+import { sampleOf } from './offline/sample.js';
 import { analysisOf, rankingOf } from './offline/reviewer.js';
 
 export { OFFLINE_MODEL } from './offline/mind.js';
@@ -53,10 +54,13 @@ const ANSWERS: Readonly<Record<ModelRequest['answer'], (request: ModelRequest) =
   critique: critiqueOf,
   ranking: rankingOf,
   analysis: analysisOf,
+  output: ({ promptInput: { schema, draft, topic } }) => JSON.stringify(sampleOf(schema, excerpt(draft ?? topic, 200))),
 };
 
-function readIn({ system, prompt, rounds = [] }: ModelRequest): string {
-  return [system, prompt, ...rounds.flatMap(({ exchanges }) => exchanges.map(({ result }) => result))].join('');
+function readIn({ system, material = '', prompt, rounds = [] }: ModelRequest): string {
+  return [system, material, prompt, ...rounds.flatMap(({ exchanges }) => exchanges.map(({ result }) => result))].join(
+    '',
+  );
 }
 
 function tokens({ length }: string): number {

@@ -15,6 +15,8 @@ export interface PromptInput {
   readonly role: NodeRole;
   readonly systemPrompt: string;
   readonly topic: string;
+  /** The text that the council works on; absent: none. */
+  readonly material?: string;
   readonly draft: string | null;
   /** Oldest first. */
   readonly feedback: readonly string[];
@@ -24,6 +26,8 @@ export interface PromptInput {
   readonly ranking?: readonly { readonly letter: string; readonly points: number }[];
   /** A judge's comparison of these answers, in the letters shown here; absent: none. */
   readonly analysis?: Analysis;
+  /** The JSON Schema of a format's answer; absent: it is none. */
+  readonly schema?: Readonly<Record<string, unknown>>;
   /** Tools the node has; absent: none. */
   readonly tools?: readonly ToolName[];
   /** Tools the node asks for and does not have; absent: none. */
@@ -79,13 +83,15 @@ export interface ModelRequest {
   readonly temperature?: number;
   readonly maxOutputTokens?: number;
   readonly system: string;
+  /** The text before the prompt, in the same message, as data; the same for every call of a run. Absent: none. */
+  readonly material?: string;
   readonly prompt: string;
   readonly promptInput: PromptInput;
   /**
    * `draft` asks for prose; the others for JSON: `critique` as in schemas/critic-answer.json, `ranking` as in
-   * schemas/ranking-answer.json, `analysis` as in schemas/analysis.json.
+   * schemas/ranking-answer.json, `analysis` as in schemas/analysis.json, `output` as in the schema of the prompt's input.
    */
-  readonly answer: 'draft' | 'critique' | 'ranking' | 'analysis';
+  readonly answer: 'draft' | 'critique' | 'ranking' | 'analysis' | 'output';
   /** Tools the model may call instead of answering; absent: none. */
   readonly tools?: readonly ToolDeclaration[];
   /** The conversation after the prompt, oldest first; only beside `tools`. */

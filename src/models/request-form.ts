@@ -27,7 +27,8 @@ export async function askInForms(
   for (;;) {
     try {
       const answer = await ask(form);
-      if (isLasting) forms.set(name, form);
+      // Whether a server accepts a schema depends on the schema.
+      if (isLasting && request.answer !== 'output') forms.set(name, form);
       return answer;
     } catch (error) {
       const other = otherForm(form, request, error);

@@ -51,13 +51,15 @@ export async function providerModel(
         const call: ServerCall = {
           purpose: `Cannot get an answer from ${provider} for model "${name}"`,
           hidden: { key: apiKey, texts: textsOf(request) },
-          ...{ signal, now: system.now, rounds: request.rounds?.length ?? 0 },
+          signal,
+          now: system.now,
+          rounds: request.rounds?.length ?? 0,
         };
         const reader = wire.reader(call);
         const fetch = guardedFetch(call, { server, reader, transport, system });
         const { maxOutputTokens } = request;
         const put = modelIn(name, { form, maxOutputTokens, fetch }, signal);
-        return await answered(put, { request, form, call, server, reader });
+        return await answered(put, { request, form, call, server, reader, cacheMark: wire.cacheMark });
       });
     },
   };
@@ -87,6 +89,7 @@ const MAX_REMEMBERED = 1000;
 
 interface Asked extends AnsweredCall {
   readonly server: ModelServer;
+  readonly cacheMark: Wire['cacheMark'];
 }
 
 /** Asks once. Some servers answer in the other form than was asked for: the answer that came is read in that form. */
@@ -94,7 +97,7 @@ async function answered(model: LanguageModelV3, asked: Asked): Promise<ModelAnsw
   const { request, form, call, server } = asked;
   const { onToken } = request;
   const isStreamed = onToken !== undefined && form.streams;
-  const options = { ...optionsOf(request, form), abortSignal: call.signal };
+  const options = { ...optionsOf(request, form, asked.cacheMark), abortSignal: call.signal };
   const read = async (as: AnswerForm, onChunk?: (text: string) => void): Promise<Answered> => {
     try {
       return as === 'whole'

@@ -1,22 +1,34 @@
 /** A request in the words of the provider packages, and the model's own message that goes back with its tool calls. */
-import type { LanguageModelV3CallOptions, LanguageModelV3Content, LanguageModelV3Message } from '@ai-sdk/provider';
+import type {
+  LanguageModelV3CallOptions,
+  LanguageModelV3Content,
+  LanguageModelV3Message,
+  LanguageModelV3TextPart,
+  SharedV3ProviderOptions,
+} from '@ai-sdk/provider';
 import { isRecord, jsonIn, recordOf } from '../system/untrusted.js';
 import type { ModelRequest, ToolCall, ToolRound } from './port.js';
+import { materialSection, userMessage } from './material.js';
 import { answerSchema } from './answer-schema.js';
 import type { RequestForm } from './wires/wire.js';
 
 /** The texts of a request that no message may quote. */
-export function textsOf({ system, prompt, rounds = [] }: ModelRequest): readonly string[] {
-  return [prompt, system, ...rounds.flatMap(({ exchanges }) => exchanges.map(({ result }) => result))];
+export function textsOf({ system, material = '', prompt, rounds = [] }: ModelRequest): readonly string[] {
+  return [prompt, material, system, ...rounds.flatMap(({ exchanges }) => exchanges.map(({ result }) => result))];
 }
 
-export function optionsOf(request: ModelRequest, form: RequestForm): LanguageModelV3CallOptions {
-  const { system, prompt, temperature, maxOutputTokens, answer, tools = [], rounds = [] } = request;
-  const user = form.systemRole ? prompt : `${system}\n\n${prompt}`;
+/** @param cacheMark of the wire */
+export function optionsOf(
+  request: ModelRequest,
+  form: RequestForm,
+  cacheMark?: SharedV3ProviderOptions,
+): LanguageModelV3CallOptions {
+  const { system, material, prompt, temperature, maxOutputTokens, answer, tools = [], rounds = [] } = request;
+  const rest = form.systemRole ? prompt : `${system}\n\n${prompt}`;
   return {
     prompt: [
       ...(form.systemRole ? [{ role: 'system' as const, content: system }] : []),
-      { role: 'user', content: [{ type: 'text', text: user }] },
+      { role: 'user', content: userParts({ material, rest, cacheMark }) },
       ...rounds.flatMap(messagesOf),
     ],
     ...(temperature !== undefined && form.temperature && { temperature }),
@@ -24,21 +36,46 @@ export function optionsOf(request: ModelRequest, form: RequestForm): LanguageMod
     ...(answer !== 'draft' && responseFormat(form, request)),
     ...(tools.length > 0 && {
       tools: tools.map(({ name, description, parameters }) => ({
-        ...{ type: 'function' as const, name, description },
+        type: 'function' as const,
+        name,
+        description,
         inputSchema: { ...parameters, properties: { ...parameters.properties }, required: [...parameters.required] },
       })),
     }),
   };
 }
 
+/** Longest material that is not worth a mark for the cache, in UTF-16 units. */
+const MIN_MARKED_CHARS = 4000;
+
+/** The user message in one part; in two if the first ends where the provider's cache should. */
+function userParts({
+  material,
+  rest,
+  cacheMark,
+}: {
+  readonly material: string | undefined;
+  readonly rest: string;
+  readonly cacheMark: SharedV3ProviderOptions | undefined;
+}): LanguageModelV3TextPart[] {
+  if (material === undefined) return [{ type: 'text', text: rest }];
+  if (cacheMark === undefined || material.length <= MIN_MARKED_CHARS) {
+    return [{ type: 'text', text: userMessage({ material, prompt: rest }) }];
+  }
+  return [
+    { type: 'text', text: materialSection(material), providerOptions: cacheMark },
+    { type: 'text', text: `\n\n${rest}` },
+  ];
+}
+
 /** Beside tools a schema or nothing: in the mode for any JSON a model cannot call tools. */
 function responseFormat(
   { json, schemaBesideTools }: RequestForm,
-  { answer, promptInput, tools = [] }: ModelRequest,
+  request: ModelRequest,
 ): Pick<LanguageModelV3CallOptions, 'responseFormat'> {
+  const { answer, tools = [] } = request;
   if (json === 'prompt' || (tools.length > 0 && !(schemaBesideTools && json === 'schema'))) return {};
-  const letters = (promptInput.answers ?? []).map(({ letter }) => letter);
-  const schema = answerSchema(answer, letters);
+  const schema = answerSchema(request);
   if (json === 'object' || schema === null) return { responseFormat: { type: 'json' } };
   return { responseFormat: { type: 'json', name: answer, schema } };
 }
@@ -61,7 +98,9 @@ function messagesOf({ text, exchanges, turn }: ToolRound): readonly LanguageMode
     {
       role: 'tool',
       content: exchanges.map(({ call, result }) => ({
-        ...{ type: 'tool-result' as const, toolCallId: call.id, toolName: nameOf(call) },
+        type: 'tool-result' as const,
+        toolCallId: call.id,
+        toolName: nameOf(call),
         output: { type: 'text' as const, value: result },
       })),
     },

@@ -12,7 +12,8 @@ const TAGS: readonly { readonly open: string; readonly close: string }[] = [
   { open: '<seed:think>', close: '</seed:think>' },
   { open: '◁think▷', close: '◁/think▷' },
   ...['<|channel|>analysis<|message|>', '<|start|>assistant<|channel|>analysis<|message|>'].map((open) => ({
-    ...{ open, close: '<|channel|>final<|message|>' },
+    open,
+    close: '<|channel|>final<|message|>',
   })),
 ];
 

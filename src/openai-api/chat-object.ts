@@ -1,8 +1,8 @@
 /** Chat completions and their chunks. */
 import type { ChatChunk, ChatCompletion, ChatUsage } from '../generated/schemas.js';
 import type { RunState } from '../run/state.js';
-import { finalDraftOf } from '../run/state.js';
 import { modelOf } from './council-model.js';
+import { resultOf } from './output-format.js';
 import { piecesOf } from './pieces.js';
 import { secondsOf } from './response-object.js';
 import { chatUsage, tokensOf } from './usage.js';
@@ -30,14 +30,17 @@ export interface ChatText {
 
 /** The final draft of a completed run. */
 export function chatTextOf(run: RunState): ChatText {
-  return { head: headOf(run), content: finalDraftOf(run) ?? '', ...chatUsage(tokensOf(run)) };
+  return { head: headOf(run), content: resultOf(run), ...chatUsage(tokensOf(run)) };
 }
 
 export function completionOf({ head, content, ...usage }: ChatText): ChatCompletion {
   const { id, created, model, council } = head;
   const message = { role: 'assistant', content, refusal: null } as const;
   return {
-    ...{ id, object: 'chat.completion', created, model },
+    id,
+    object: 'chat.completion',
+    created,
+    model,
     choices: [{ index: 0, message, logprobs: null, finish_reason: 'stop' }],
     ...usage,
     ...(council !== undefined && { council }),
@@ -67,7 +70,10 @@ type Choice = ChatChunk['choices'][number];
 function chunkOf(head: ChatHead, delta: Choice['delta'], finish: Choice['finish_reason'] = null): ChatChunk {
   const { id, created, model, council } = head;
   return {
-    ...{ id, object: 'chat.completion.chunk', created, model },
+    id,
+    object: 'chat.completion.chunk',
+    created,
+    model,
     choices: [{ index: 0, delta, logprobs: null, finish_reason: finish }],
     ...(council !== undefined && { council }),
   };

@@ -3,7 +3,7 @@ import { problemOf } from '../api/problems.js';
 import type { RequestRefused } from '../api/problems.js';
 import type { ChatRequest } from '../generated/schemas.js';
 import type { Answer } from '../http/answer.js';
-import { bodyOf } from '../http/body.js';
+import { bodyOf, startBodyBytes } from '../http/body.js';
 import type { Route } from '../http/route.js';
 import type { RunState } from '../run/state.js';
 import { failureOf } from '../run/state.js';
@@ -17,7 +17,10 @@ import { endOf } from './followed-run.js';
 import { progressLine } from './progress.js';
 import type { Encode } from './stream.js';
 import { RUN_ID_HEADER, streamAnswer } from './stream.js';
+import { schemaOf } from './output-format.js';
+import type { SentMessage } from './topic.js';
 import { conversationOf } from './topic.js';
+import { fieldOf, recordOf, textOf } from '../system/untrusted.js';
 import { assertChatSupported } from './unsupported.js';
 
 const COMPLETION = {
@@ -30,7 +33,8 @@ const COMPLETION = {
 
 export function chatRoute(following: FollowDeps, deps: TaskDeps): Route {
   const { http } = following;
-  const reader = bodyOf(http, 'chat-request.json', { isRequired: true });
+  const maxBytes = startBodyBytes(http.maxMaterialBytes);
+  const reader = bodyOf(http, 'chat-request.json', { isRequired: true, maxBytes });
   const start = modelStarts(http);
   return {
     method: 'POST',
@@ -51,14 +55,16 @@ export function chatRoute(following: FollowDeps, deps: TaskDeps): Route {
       const body = await reader.readToCompare(ctx);
       const { model, messages, stream = false, stream_options: options } = body.value;
       assertChatSupported(body.value);
-      const { topic, lastUserText } = conversationOf(messagesIn(messages), 'messages');
+      const limits = { field: 'messages', maxBytes: http.maxMaterialBytes };
+      const { topic, material, lastUserText } = conversationOf(messagesIn(messages), limits);
       const wanted = { isStream: stream, hasUsage: options?.include_usage === true };
       if (isFrontEndTask(lastUserText)) {
         await blueprintOf(http, model);
-        return await taskAnswer({ http, ...deps }, { ctx, caller }, { model, prompt: topic, ...wanted });
+        return await taskAnswer({ http, ...deps }, { ctx, caller }, { model, prompt: lastUserText, ...wanted });
       }
+      const schema = await schemaOf(body.value.response_format, ['response_format'], http);
       following.takePlace(ctx.res, caller);
-      const runId = await start(ctx, { body, model, topic, caller });
+      const runId = await start(ctx, { body, model, topic, material, schema, caller });
       const connection = { runId, caller, isForeground: true };
       if (stream) return await streamAnswer(following, connection, { ctx, encode: chatChunks(wanted.hasUsage) });
       return runAnswer(await endOf(following, connection, ctx.res));
@@ -66,11 +72,14 @@ export function chatRoute(following: FollowDeps, deps: TaskDeps): Route {
   };
 }
 
-function messagesIn(messages: ChatRequest['messages']): Parameters<typeof conversationOf>[0] {
+/** The messages of a chat, with the calls of tools in them. */
+function messagesIn(messages: ChatRequest['messages']): readonly SentMessage[] {
   return messages.map(({ role, content, tool_calls: calls = [] }, index) => {
-    const at = ['messages', index];
-    if (calls.length === 0) return { role, content, at };
-    throw refusal('Calls of tools are not supported', { code: 'unsupported_content', at: [...at, 'tool_calls'] });
+    const named = calls.map((call) => {
+      const { name, arguments: given } = recordOf(fieldOf(call, 'function'));
+      return { name: textOf(name) ?? 'a tool', arguments: textOf(given) ?? '' };
+    });
+    return { role, content, calls: named, at: ['messages', index] };
   });
 }
 

@@ -1,7 +1,7 @@
 /** Names of councils as models, and starts of their runs. */
 import type { RouterContext } from '@koa/router';
 import { isBlueprintId } from '../blueprint/record.js';
-import type { Blueprint } from '../generated/schemas.js';
+import type { Blueprint, RunRequest } from '../generated/schemas.js';
 import type { ReadBody } from '../http/body.js';
 import type { RunIdentity } from '../http/idempotency.js';
 import type { BuiltRequest } from '../http/limits.js';
@@ -44,15 +44,21 @@ export interface ModelStart {
   readonly body: ReadBody<unknown>;
   readonly model: string;
   readonly topic: string;
+  /** Empty: none. */
+  readonly material: string;
+  readonly schema: RunRequest['output_schema'];
   readonly caller: Caller;
 }
 
 /** A function that starts runs as the start endpoints do, and returns the id of the run. */
 export function modelStarts(http: HttpContext): (ctx: RouterContext, start: ModelStart) => Promise<string> {
   const ofBuiltIn = builtInCouncil(http);
-  const requestOf = async (run: RunIdentity, { model, topic }: ModelStart): Promise<BuiltRequest> => {
+  const requestOf = async (run: RunIdentity, { model, topic, material, schema }: ModelStart): Promise<BuiltRequest> => {
     const blueprint = await blueprintOf(http, model);
-    const body = { input_topic: topic, god_mode: blueprint?.model_options?.god_mode === true };
+    const body = {
+      ...{ input_topic: topic, material, god_mode: blueprint?.model_options?.god_mode === true },
+      ...(schema !== undefined && { output_schema: schema }),
+    };
     if (blueprint === null) return ofBuiltIn(run, body);
     return await buildBlueprintRequest(http, { run, body, blueprintId: blueprint.id });
   };

@@ -2,7 +2,6 @@
 import type { Door, HttpContext, Route } from '../http/route.js';
 import { streamPlaces } from '../http/concurrency.js';
 import { chatRoute } from './chat.js';
-import type { FollowDeps } from './followed-run.js';
 import type { TaskDeps } from './front-end-task.js';
 import { modelRoutes } from './models.js';
 import { responseRoutes } from './responses.js';
@@ -11,9 +10,9 @@ import { responseRoutes } from './responses.js';
 const MAX_WAITING = 10_000;
 
 /** The routes under /v1/models, POST /v1/chat/completions, and the routes under /v1/responses. */
-export function openAiDoor({ isFollowed, ...deps }: Pick<FollowDeps, 'isFollowed'> & TaskDeps): Door {
+export function openAiDoor(deps: TaskDeps): Door {
   return (http: HttpContext): readonly Route[] => {
-    const following = { http, isFollowed, takePlace: streamPlaces(MAX_WAITING) };
+    const following = { http, takePlace: streamPlaces(MAX_WAITING) };
     return [...modelRoutes(http), chatRoute(following, deps), ...responseRoutes(following)];
   };
 }

@@ -9,12 +9,9 @@ import type { Grant } from '../keys/caller.js';
 import type { RunEvent } from '../run/events.js';
 import type { RunState } from '../run/state.js';
 import { isFinished, pauseOf } from '../run/state.js';
-import { foldNext } from '../run/stream.js';
 
 export interface FollowDeps {
   readonly http: HttpContext;
-  /** Whether a socket, an event stream or a request of this instance follows a run. */
-  readonly isFollowed: (runId: string) => boolean;
   /** Counts a request that follows a run, before it starts one, until its response is closed. @throws {RequestRefused} 503 */
   readonly takePlace: TakePlace;
 }
@@ -58,28 +55,17 @@ export async function follow(
   { signal, onState }: StateWatcher,
 ): Promise<RunState | null> {
   const { runId, isForeground } = connection;
-  let run: RunState | null = null;
-  const onEvent = (event: RunEvent): void | Promise<void> => {
-    run = foldNext(runId, run, event);
-    return onState(run, event);
-  };
-  await deps.http.feed.follow(runId, { from: 0, onEvent, signal });
-  const last = lastOf(run);
+  const last = await deps.http.feed.follow(runId, { from: 'first', onState, signal });
   if (last !== null && isFinished(last)) return last;
   if (!signal.aborted) throw new ServiceStopping();
   if (isForeground && (last === null || pauseOf(last) === null)) cancelUnlessFollowed(deps, connection);
   return null;
 }
 
-/** The run as it is now. The compiler does not see that a callback has assigned it. */
-function lastOf(run: RunState | null): RunState | null {
-  return run;
-}
-
 /** Cancels a run soon unless a client follows it by then. A paused run waits for its human. */
-function cancelUnlessFollowed({ http, isFollowed }: FollowDeps, { runId, caller: { actor } }: Connection): void {
+function cancelUnlessFollowed({ http }: FollowDeps, { runId, caller: { actor } }: Connection): void {
   const cancel = async (): Promise<void> => {
-    if (isFollowed(runId)) return;
+    if (http.feed.watchersOf(runId) > 0) return;
     const run = await http.queries.state(runId);
     if (run === null || isFinished(run) || pauseOf(run) !== null) return;
     await http.registry.cancel(runId, actor);

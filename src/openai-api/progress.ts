@@ -1,5 +1,6 @@
 /** The progress of a run in short lines, for clients that show it while they wait. */
 import type { RunFacts } from '../generated/schemas.js';
+import { councilProgressText } from '../run/children/children.js';
 import type { RunEvent } from '../run/events.js';
 import type { RunState } from '../run/state.js';
 import { labelOf } from '../run/state.js';
@@ -11,6 +12,10 @@ export function progressLine({ type, data }: RunEvent, run: RunState): string | 
       return `Run ${run.runId} has started`;
     case 'NodeStarted':
       return `${nameOf(run, data)}: at work${data.attempt > 1 ? `, attempt ${data.attempt}` : ''}`;
+    case 'ChildEnded': {
+      const at = run.progress.frontier.find(({ step }) => step === data.step);
+      return at === undefined ? null : `${nameOf(run, data)}: ${councilProgressText(at)}`;
+    }
     case 'NodeCompleted':
       return `${nameOf(run, data)}: ${outcomeOf(data.output)}`;
     case 'NodeFailed':

@@ -1,9 +1,11 @@
 /** A run as an object of OpenAI's Responses API. */
 import type { ResponseMessage, ResponseObject, ResponseText } from '../generated/schemas.js';
+import { isOutput } from '../graph/output-node.js';
 import { isRunId } from '../http/route.js';
 import type { RunState } from '../run/state.js';
-import { completedAtOf, failureOf, finalDraftOf } from '../run/state.js';
+import { completedAtOf, failureOf } from '../run/state.js';
 import { modelOf } from './council-model.js';
+import { resultOf } from './output-format.js';
 import { responseUsage, tokensOf } from './usage.js';
 
 /** The id of a run's response: `resp_` and the run id without dashes. */
@@ -40,16 +42,17 @@ export function responseOf(run: RunState): ResponseObject {
     ...responseBase(run, statusOf(run)),
     ...(completedAt !== null && { completed_at: secondsOf(completedAt) }),
     error: failure === null || failure.kind === 'cancelled' ? null : { code: 'server_error', message: failure.error },
-    output: phase.status === 'completed' ? [messageOf(runId, finalDraftOf(run) ?? '')] : [],
+    output: phase.status === 'completed' ? [messageOf(runId, resultOf(run))] : [],
     ...(completedAt !== null && responseUsage(tokensOf(run))),
   };
 }
 
 /** The response of a run before its end. */
 export function responseBase(
-  { runId, createdAt, request: { blueprintId } }: Pick<RunState, 'runId' | 'createdAt' | 'request'>,
+  { runId, createdAt, request: { blueprintId }, plan }: Pick<RunState, 'runId' | 'createdAt' | 'request' | 'plan'>,
   status: ResponseObject['status'],
 ): ResponseObject {
+  const schema = plan.graph.nodes.find(isOutput)?.schema;
   return {
     id: responseIdOf(runId),
     object: 'response',
@@ -65,7 +68,7 @@ export function responseBase(
     previous_response_id: null,
     store: true,
     temperature: null,
-    text: { format: { type: 'text' } },
+    text: { format: schema === undefined ? { type: 'text' } : { type: 'json_schema', name: 'output', schema } },
     tool_choice: 'none',
     tools: [],
     top_p: null,

@@ -2,8 +2,9 @@
 import type { RouterContext } from '@koa/router';
 import { assertMayRead } from '../api/access/authentication.js';
 import type { ResponseRequest, ResponseEvent } from '../generated/schemas.js';
+import type { Caller } from '../keys/caller.js';
 import type { Answer } from '../http/answer.js';
-import { bodyOf } from '../http/body.js';
+import { bodyOf, startBodyBytes } from '../http/body.js';
 import { encodeEvent } from '../http/event-stream.js';
 import { outcomeUnknown } from '../http/idempotency.js';
 import { queryOf } from '../http/query.js';
@@ -12,7 +13,6 @@ import { parameterIn } from '../http/route.js';
 import { RunFinished } from '../run/errors.js';
 import { runStream } from '../run/events.js';
 import type { RunState } from '../run/state.js';
-import { finalDraftOf } from '../run/state.js';
 import { modelStarts } from './council-model.js';
 import { quoted, refusal } from './errors.js';
 import type { FollowDeps } from './followed-run.js';
@@ -21,6 +21,7 @@ import { progressLine } from './progress.js';
 import { responseBase, responseOf, runIdOfResponse, messageIdOf, messageOf, textOf } from './response-object.js';
 import type { Encode } from './stream.js';
 import { RUN_ID_HEADER, comment, streamAnswer } from './stream.js';
+import { resultOf, schemaOf } from './output-format.js';
 import type { SentMessage } from './topic.js';
 import { conversationOf } from './topic.js';
 import { assertResponseSupported } from './unsupported.js';
@@ -45,7 +46,8 @@ const STREAMED = {
 
 function createRoute(following: FollowDeps): Route {
   const { http } = following;
-  const reader = bodyOf(http, 'response-request.json', { isRequired: true });
+  const maxBytes = startBodyBytes(http.maxMaterialBytes);
+  const reader = bodyOf(http, 'response-request.json', { isRequired: true, maxBytes });
   const start = modelStarts(http);
   return {
     method: 'POST',
@@ -66,9 +68,13 @@ function createRoute(following: FollowDeps): Route {
       const body = await reader.readToCompare(ctx);
       const { model, stream = false, background = false } = body.value;
       assertResponseSupported(body.value);
-      const { topic } = conversationOf(messagesIn(body.value), 'input');
+      const { previous_response_id: previous, text } = body.value;
+      const earlier = previous === undefined ? '' : await transcriptOf(http, previous, caller);
+      const limits = { field: 'input', earlier, maxBytes: http.maxMaterialBytes };
+      const { topic, material } = conversationOf(messagesIn(body.value), limits);
+      const schema = await schemaOf(text?.format, ['text', 'format'], http);
       if (stream || !background) following.takePlace(ctx.res, caller);
-      const runId = await start(ctx, { body, model, topic, caller });
+      const runId = await start(ctx, { body, model, topic, material, schema, caller });
       const connection = { runId, caller, isForeground: !background };
       if (stream) return await streamAnswer(following, connection, { ctx, encode: eventsAfter(-1) });
       if (background) return answerOf(runId, responseBase(await stateOf(http, runId), 'queued'));
@@ -154,6 +160,24 @@ function unknownResponse(): Error {
   return refusal('There is no response with this id', { status: 404, code: 'response_not_found' });
 }
 
+/** What a completed response began with and answered. @throws {RequestRefused} 404, 400 if it has no result */
+async function transcriptOf(http: HttpContext, responseId: string, caller: Caller): Promise<string> {
+  const at = ['previous_response_id'];
+  const runId = runIdOfResponse(responseId);
+  const run = runId === null ? null : await http.withinDeadline(http.queries.state(runId));
+  if (run === null) {
+    const message = `There is no response ${quoted(responseId)}`;
+    throw refusal(message, { status: 404, code: 'response_not_found', at });
+  }
+  assertMayRead(caller, run.request);
+  if (run.phase.status !== 'completed') {
+    throw refusal(`The response ${quoted(responseId)} is not completed`, { code: 'response_not_completed', at });
+  }
+  const { inputTopic, material } = run.request;
+  const parts = [...(material === undefined ? [] : [material]), `User: ${inputTopic}`, `Assistant: ${resultOf(run)}`];
+  return parts.join('\n\n');
+}
+
 /** The events of a response after a sequence number. Progress is in comments, which have no number. */
 function eventsAfter(startingAfter: number): Encode {
   const next = responseEvents();
@@ -164,15 +188,27 @@ function eventsAfter(startingAfter: number): Encode {
   };
 }
 
-/** The messages of a request. @throws {RequestRefused} 400 for items that are no messages */
+/** The messages of a request, with the calls of tools and their results. @throws {RequestRefused} 400 for other items */
 function messagesIn({ input, instructions }: ResponseRequest): readonly SentMessage[] {
   const before = instructions === undefined ? [] : [{ role: 'system', content: instructions, at: ['instructions'] }];
   if (typeof input === 'string') return [...before, { role: 'user', content: input, at: ['input'] }];
-  const messages = input.map(({ type = 'message', role = '', content }, index) => {
+  const messages = input.map((item, index): SentMessage => {
+    const { type = 'message', role = '', content, name = 'a tool', arguments: given = '', output } = item;
     const at = ['input', index];
-    if (type === 'message') return { role, content, at };
-    const message = `Input of type ${quoted(type)} is not supported; message is`;
-    throw refusal(message, { code: 'unsupported_content', at: [...at, 'type'] });
+    switch (type) {
+      case 'message':
+        return { role, content, at };
+      case 'function_call':
+        return { role: 'assistant', calls: [{ name, arguments: given }], at };
+      case 'function_call_output':
+        return { role: 'tool', content: output, at };
+      case 'reasoning':
+        return { role: 'assistant', at };
+      default: {
+        const message = `Input of type ${quoted(type)} is not supported; message, function_call and its output are`;
+        throw refusal(message, { code: 'unsupported_content', at: [...at, 'type'] });
+      }
+    }
   });
   return [...before, ...messages];
 }
@@ -201,7 +237,7 @@ export function responseEvents(): (run: RunState) => readonly ResponseEvent[] {
 
 /** The final draft as events, up to the end. */
 function outputEvents(run: RunState): readonly Unnumbered[] {
-  const text = finalDraftOf(run) ?? '';
+  const text = resultOf(run);
   const item = messageOf(run.runId, text);
   const [inOutput, inItem] = [{ output_index: 0 } as const, { output_index: 0, content_index: 0 } as const];
   const ofItem = { item_id: messageIdOf(run.runId), ...inItem };

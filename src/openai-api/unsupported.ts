@@ -6,24 +6,19 @@ import { refusal } from './errors.js';
 type Checks<Body> = Readonly<Record<string, (body: Body) => boolean>>;
 
 const CHAT: Checks<ChatRequest> = {
-  tools: ({ tools }) => hasItems(tools),
   functions: ({ functions }) => hasItems(functions),
   tool_choice: ({ tool_choice: choice }) => forcesTool(choice),
   n: ({ n = 1 }) => n > 1,
   logprobs: ({ logprobs = false }) => logprobs,
   top_logprobs: ({ top_logprobs: most = 0 }) => most > 0,
-  response_format: ({ response_format: format }) => (format?.type ?? 'text') !== 'text',
   modalities: ({ modalities = [] }) => modalities.some((each) => each !== 'text'),
   audio: ({ audio }) => audio !== undefined,
   web_search_options: ({ web_search_options: options }) => options !== undefined,
 };
 
 const RESPONSE: Checks<ResponseRequest> = {
-  tools: ({ tools }) => hasItems(tools),
   tool_choice: ({ tool_choice: choice }) => forcesTool(choice),
   top_logprobs: ({ top_logprobs: most = 0 }) => most > 0,
-  text: ({ text }) => (text?.format?.type ?? 'text') !== 'text',
-  previous_response_id: ({ previous_response_id: id }) => id !== undefined,
   conversation: ({ conversation }) => conversation !== undefined,
   prompt: ({ prompt }) => prompt !== undefined,
 };

@@ -5,7 +5,7 @@
 import type { GateAction } from '../generated/schemas.js';
 import type { Caller } from '../keys/caller.js';
 import type { Position } from '../eventlog/port.js';
-import { RunCorrupt } from '../run/errors.js';
+import { isUnreadable } from '../run/errors.js';
 import { isApprover, mayDecide } from '../run/pauses/approvals.js';
 import type { RunEvent, RunFactType } from '../run/events.js';
 import type { PauseApprovals } from '../run/pauses/pause-view.js';
@@ -18,7 +18,7 @@ import type { LogFeed } from './log-feed.js';
 import type { RunPlace } from './run-list.js';
 import { placeOf } from './run-list.js';
 import type { RunQueries } from './run-queries.js';
-import type { RunReader } from './run-reader.js';
+import type { RunReader } from '../run/runs/reader.js';
 import type { RunSummary } from './run-summary.js';
 
 /** Rows of paused runs read at a time. */
@@ -164,7 +164,7 @@ export class Inbox {
   }
 
   #paused(blueprintId: string | null, after: RunPlace | null): Promise<readonly RunSummary[]> {
-    const filter = { status: 'paused' as const, ...(blueprintId !== null && { blueprintId }) };
+    const filter = { status: 'paused' as const, withChildren: true, ...(blueprintId !== null && { blueprintId }) };
     const place = after === null ? {} : { after };
     return this.#deps.queries.list({ limit: ROWS_AT_ONCE, offset: 0, filter, sort: 'waiting', ...place });
   }
@@ -210,7 +210,7 @@ export class Inbox {
     try {
       return await reader.folded(runId, (events) => foldedPause(runId, events, caller), to && to + 1);
     } catch (error) {
-      if (!(error instanceof RunCorrupt)) throw error;
+      if (!isUnreadable(error)) throw error;
       return null;
     }
   }

@@ -5,17 +5,18 @@
 import type { System } from '../system/system.js';
 import { ServiceStopping } from '../errors.js';
 import { LogUnavailable, SubscriptionDropped } from '../eventlog/errors.js';
+import type { ParentRun } from '../generated/schemas.js';
 import type { EventLog, Position, RecordedEvent } from '../eventlog/port.js';
-import { RunCorrupt } from '../run/errors.js';
+import { RunCorrupt, isUnreadable } from '../run/errors.js';
 import type { RunEvent } from '../run/events.js';
-import { runIdOf, runStream } from '../run/events.js';
+import { isChildId, runIdOf, runStream } from '../run/events.js';
 import { runEventOf } from '../run/stream.js';
 import { BoundedMap } from '../system/bounded-map.js';
 import type { CorruptRuns } from './corrupt-runs.js';
 import type { FeedCursors } from './feed-cursor.js';
 import { keepSubscribed } from './keep-subscribed.js';
 
-/** Runs whose blueprint is cached; the feed reads others from their first events. */
+/** Runs whose origin is cached; the feed reads others from their first events. */
 const MAX_REMEMBERED = 10_000;
 
 /** Largest number of characters of the log in memory for a reader that may stop reading. One event may be larger. */
@@ -26,6 +27,8 @@ const RUNS = runStream('').replace('-', '');
 /** An event of a run, and the cursor after it. */
 export interface FeedEvent {
   readonly runId: string;
+  /** The run that has started it for a council, or null. */
+  readonly parentRun: ParentRun | null;
   readonly event: RunEvent;
   readonly cursor: string;
 }
@@ -65,6 +68,8 @@ export interface LogFeedDeps {
   readonly corruptRuns: Pick<CorruptRuns, 'has' | 'mark'>;
   readonly system: Pick<System, 'after'>;
   readonly onFault: (error: unknown) => void;
+  /** Whether a run is erased. A server delivers the events of removed streams until its next scavenge. */
+  readonly isErased: (runId: string) => Promise<boolean>;
 }
 
 const BEGINNING = { after: null, cursor: null };
@@ -72,8 +77,8 @@ const BEGINNING = { after: null, cursor: null };
 export class LogFeed {
   readonly #deps: LogFeedDeps;
   readonly #stopping = new AbortController();
-  /** By run. A run never changes its blueprint. */
-  readonly #blueprints = new BoundedMap<string, string | null>(MAX_REMEMBERED);
+  /** By run. A run never changes them. */
+  readonly #origins = new BoundedMap<string, Origin>(MAX_REMEMBERED);
 
   constructor(deps: LogFeedDeps) {
     this.#deps = deps;
@@ -118,17 +123,25 @@ export class LogFeed {
     const { log, cursors } = this.#deps;
     const { last: after, types, signal } = reader;
     const wanted = { categories: [RUNS], pageChars: PAGE_CHARS, ...(types !== null && { types: [...types] }) };
+    let isHistory = true;
     for await (const followed of log.subscribe(after, { ...wanted, signal })) {
+      if (followed.kind === 'caughtUp') isHistory = false;
       if (followed.kind === 'caughtUp') continue;
       const { position } = followed.kind === 'event' ? followed.event : followed;
       // A log delivers at least once.
       if (reader.last !== null && position <= reader.last) continue;
-      const shown = followed.kind === 'event' ? await this.#shown(followed.event, reader) : null;
+      const isShown = followed.kind === 'event' && !(isHistory && (await this.#isErased(followed.event)));
+      const shown = isShown ? await this.#shown(followed.event, reader) : null;
       if (shown === null) reader.onProgress(cursors.of(position));
       else await reader.onEvent({ ...shown, cursor: cursors.of(position) });
       reader.last = position;
       arrived();
     }
+  }
+
+  async #isErased({ stream }: RecordedEvent): Promise<boolean> {
+    const runId = runIdOf(stream);
+    return runId !== null && (await this.#deps.isErased(runId));
   }
 
   /** An event as it is shown, or null if the reader excludes its run or the run is corrupt. */
@@ -137,30 +150,40 @@ export class LogFeed {
     const runId = runIdOf(recorded.stream);
     if (runId === null || corruptRuns.has(runId)) return null;
     try {
-      if (blueprintId !== null && (await this.#blueprintOf(runId)) !== blueprintId) return null;
-      return { runId, event: runEventOf(recorded) };
+      const isNeeded = blueprintId !== null || isChildId(runId);
+      const { parentRun = null, ...origin } = isNeeded ? await this.#originOf(runId) : { blueprintId };
+      return origin.blueprintId === blueprintId || blueprintId === null
+        ? { runId, parentRun, event: runEventOf(recorded) }
+        : null;
     } catch (error) {
-      if (!(error instanceof RunCorrupt)) throw error;
-      corruptRuns.mark(error);
+      if (!isUnreadable(error)) throw error;
+      if (error instanceof RunCorrupt) corruptRuns.mark(error);
       return null;
     }
   }
 
-  /** The blueprint in the run's first event. @throws {RunCorrupt} */
-  async #blueprintOf(runId: string): Promise<string | null> {
-    const known = this.#blueprints.get(runId);
-    const blueprintId = known === undefined ? await this.#readBlueprint(runId) : known;
-    this.#blueprints.set(runId, blueprintId);
-    return blueprintId;
+  /** @throws {RunCorrupt} */
+  async #originOf(runId: string): Promise<Origin> {
+    const origin = this.#origins.get(runId) ?? (await this.#readOrigin(runId));
+    this.#origins.set(runId, origin);
+    return origin;
   }
 
-  async #readBlueprint(runId: string): Promise<string | null> {
+  async #readOrigin(runId: string): Promise<Origin> {
     for await (const recorded of this.#deps.log.readStream(runStream(runId), { max: 1 })) {
       const first = runEventOf(recorded);
-      if (first.type === 'RunRequested') return first.data.blueprintId;
+      if (first.type !== 'RunRequested') break;
+      const { blueprintId, parentRun = null } = first.data;
+      return { blueprintId, parentRun };
     }
     throw new RunCorrupt({ runId, seq: 0, reason: 'a run begins with RunRequested' });
   }
+}
+
+/** What the first event of a run says of it. */
+interface Origin {
+  readonly blueprintId: string | null;
+  readonly parentRun?: ParentRun | null;
 }
 
 /** A reader, and the position of its last event. */

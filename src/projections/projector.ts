@@ -7,25 +7,26 @@ import { orAborted } from '../system/async/deadline.js';
 import { BlueprintCorrupt } from '../blueprint/errors.js';
 import { assertLinked, linkedEvent } from '../blueprint/stream.js';
 import { LogClosed, LogCorrupt, SubscriptionDropped } from '../eventlog/errors.js';
-import { RunCorrupt } from '../run/errors.js';
+import { RunCorrupt, RunErased } from '../run/errors.js';
 import { ServiceStopping } from '../errors.js';
 import { DocumentCorrupt } from '../documents/errors.js';
 import { documentIdOf } from '../documents/events.js';
 import { documentRecordOf, isDecisive } from '../documents/events.js';
+import { LedgerCorrupt } from '../ledger/errors.js';
+import { LEDGER_STREAM, leafOf } from '../ledger/events.js';
 import type { EventLog, Position, RecordedEvent } from '../eventlog/port.js';
 import { categoryOf } from '../eventlog/port.js';
 import { runIdOf } from '../run/events.js';
-import type { OwnAppends } from '../run/runs/own-appends.js';
+import type { RunStates } from '../run/runs/states.js';
 import type { RunState } from '../run/state.js';
 import type { RecordedLink } from '../run/stream.js';
 import { assertRecordedFollows, runEventOf } from '../run/stream.js';
 import { blueprintRowAfter } from './views/blueprint-row.js';
 import { keepSubscribed } from './keep-subscribed.js';
 import type { History } from './run-history.js';
-import type { RunsInMemory } from './runs-in-memory.js';
 import { summaryOf } from './run-summary.js';
 
-const CORRUPTIONS = [RunCorrupt, BlueprintCorrupt, DocumentCorrupt];
+const CORRUPTIONS = [RunCorrupt, BlueprintCorrupt, DocumentCorrupt, LedgerCorrupt];
 
 /**
  * Receives the events of the log. Its methods must not throw; after a dropped subscription they may receive an event
@@ -38,16 +39,14 @@ export interface EventConsumer {
   onEventRecorded?(event: RecordedEvent): void;
   /** Receives each event of a run once it is folded, with the resulting run. */
   onRunFolded?(event: RecordedEvent, run: RunState): void;
-  /** Receives each event once it is folded or found corrupt. */
-  onEventFolded?(event: RecordedEvent): void;
+  /** Receives each event once it is folded, or found corrupt, with the resulting run, or null if there is none. */
+  onEventFolded?(event: RecordedEvent, run: RunState | null): void;
 }
 
 export interface ProjectorOptions {
   readonly log: EventLog;
-  readonly views: RunsInMemory;
+  readonly states: RunStates;
   readonly history: History;
-  /** The appends of this instance, whose events it has already folded. */
-  readonly ownAppends?: Pick<OwnAppends, 'stateAfter'>;
   readonly system: Pick<System, 'after'>;
   /** Verifies hash chains while history is folded. Default: does not verify them. */
   readonly sha256?: System['sha256'];
@@ -208,7 +207,7 @@ export class Projector {
     for (const consumer of this.#consumers) {
       if (!receives(consumer, category)) continue;
       if (run !== null) consumer.onRunFolded?.(recorded, run);
-      consumer.onEventFolded?.(recorded);
+      consumer.onEventFolded?.(recorded, run);
     }
     this.#reach(recorded.position);
   }
@@ -220,7 +219,16 @@ export class Projector {
       if (category === 'run') return await this.#foldRun(recorded);
       if (category === 'blueprint') await this.#foldBlueprint(recorded);
       if (category === 'document') this.#foldDocument(recorded);
+      if (recorded.stream === LEDGER_STREAM) {
+        const { kept } = recorded.metadata;
+        const leaf = leafOf(recorded);
+        if (leaf.kind === 'erasure' && leaf.what === 'document')
+          this.#options.history.putDocument({ id: leaf.id, record: null });
+        this.#options.history.putLeaf({ id: String(recorded.revision), leaf, ...(kept !== undefined && { kept }) });
+      }
     } catch (error) {
+      // A server delivers the events of erased runs until its next scavenge.
+      if (error instanceof RunErased) return null;
       // A corrupt run, blueprint or document keeps its last valid state; others are not affected.
       if (!CORRUPTIONS.some((corruption) => error instanceof corruption)) throw error;
       this.#options.onFault(error);
@@ -231,25 +239,21 @@ export class Projector {
   async #foldRun(recorded: RecordedEvent): Promise<RunState | null> {
     const runId = runIdOf(recorded.stream);
     if (runId === null) return null;
-    const { views, history } = this.#options;
+    const { states, history } = this.#options;
     const link = this.#linkOf(recorded);
-    const run = await views.apply(runId, runEventOf(recorded), link);
+    const run = await states.fold(runId, runEventOf(recorded), link);
     if (run !== null) history.put(summaryOf(run));
     // Verified after the row is put, so that the list can show the run as corrupt.
     if (link !== null && recorded.revision === 0) assertRecordedFollows(runId, null, link);
     return run;
   }
 
-  /**
-   * The run if this instance folded the event to append it. Null for a watched run, whose watchers get every state, and
-   * for an event whose link must be verified.
-   */
+  /** The run if this instance folded the event to append it. Null for an event whose link must be verified. */
   #foldedHere(recorded: RecordedEvent): RunState | null {
-    const { views, history, ownAppends } = this.#options;
+    const { states, history } = this.#options;
     const runId = runIdOf(recorded.stream);
     if (runId === null || this.#linkOf(recorded) !== null) return null;
-    const own = ownAppends?.stateAfter(runId, recorded) ?? null;
-    const run = own && views.adopt(runId, own);
+    const run = states.folded(runId, recorded);
     if (run !== null) history.put(summaryOf(run));
     return run;
   }

@@ -1,11 +1,12 @@
 /** Opens the stored read models of this process with the reader they use. */
 import type { System } from '../system/system.js';
+import { RunReader } from '../run/runs/reader.js';
 import type { LiveRuns } from '../run/runs/repository.js';
+import { RunStates } from '../run/runs/states.js';
 import type { EventLog } from '../eventlog/port.js';
 import { CorruptRuns } from './corrupt-runs.js';
 import { History } from './run-history.js';
-import { RunReader } from './run-reader.js';
-import { RunsInMemory } from './runs-in-memory.js';
+import { assertNotErased } from './run-queries.js';
 import type { ViewsOptions } from './views/views-client.js';
 import { openViews } from './views/views-client.js';
 
@@ -30,7 +31,7 @@ export interface ReadModels {
   readonly corruptRuns: CorruptRuns;
   /** The reader for answers. It compares the end of a record with its stored row, see `RunReaderOptions.seen`. */
   readonly reader: RunReader;
-  readonly views: RunsInMemory;
+  readonly states: RunStates;
   subscribe(observer: ViewsObserver): void;
   /** Closes the file. Rows that are not written are folded again at the next start. */
   close(): Promise<void>;
@@ -47,7 +48,8 @@ export async function openReadModels({
 }: ReadModelsOptions): Promise<ReadModels> {
   const observers: ViewsObserver[] = [];
   const stored = await open(options, {
-    ...{ system, onFault },
+    system,
+    onFault,
     onLost: (cause) => observers.forEach((observer) => observer.onViewsLost(cause)),
     corruptRuns: () => corruptRuns.all(),
   });
@@ -59,16 +61,23 @@ export async function openReadModels({
   });
   const readerOptions = { log: from, sha256: system.sha256, corruptRuns };
   // This reader must not use stored rows to detect truncation, because it rebuilds them.
-  const source = new RunReader(readerOptions);
+  const states = new RunStates(new RunReader(readerOptions));
   const history = new History({ views: stored, system, onFault });
   const reader = new RunReader({
     ...readerOptions,
-    seen: async (runId) =>
-      live.has(runId) ? null : (views.headSeq(runId) ?? (await history.find(runId))?.seq ?? null),
+    async seen(runId) {
+      if (live.has(runId)) return null;
+      const seen = states.get(runId)?.head.seq ?? (await history.find(runId))?.seq ?? null;
+      // Its events may be in the log for a moment longer.
+      if (seen === null) await assertNotErased(history, runId);
+      return seen;
+    },
   });
-  const views: RunsInMemory = new RunsInMemory(source, { assertReaches: (runId) => reader.assertReaches(runId) });
   return {
-    ...{ history, corruptRuns, reader, views },
+    history,
+    corruptRuns,
+    reader,
+    states,
     subscribe: (observer) => void observers.push(observer),
     close: () => stored.close(),
   };

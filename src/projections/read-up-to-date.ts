@@ -27,7 +27,9 @@ export interface ReadDeps extends ReadUntilDeps {
 export async function readUpToDate<T>(deps: ReadDeps, query: () => Promise<T>): Promise<T> {
   const late = (): Error => new ViewsBehind();
   return await inTime(({ signal }) => readUpToDateUntil(deps, query, signal), {
-    ...{ system: deps.system, maxMs: MAX_WAIT_MS, late },
+    system: deps.system,
+    maxMs: MAX_WAIT_MS,
+    late,
   });
 }
 

@@ -10,7 +10,9 @@ import type { DuePause } from '../run/runs/deadlines.js';
 import type { UnfinishedRun } from '../run/state.js';
 import { ViewsFull, ViewsLost } from './errors.js';
 import type { BlueprintRow } from './views/blueprint-row.js';
+import type { ErasureLeaf } from '../ledger/events.js';
 import type { DocumentRow } from './views/document-table.js';
+import type { Erased, LeafRow } from './views/leaf-table.js';
 import type { OverviewQuery, OverviewRows } from './overview.js';
 import type { RunCounts, RunFilter, RunListQuery } from './run-list.js';
 import type { Page, RunSummary } from './run-summary.js';
@@ -38,6 +40,7 @@ export class History {
   readonly #runs = new UnwrittenRows<RunSummary>(5_000);
   readonly #blueprints = new UnwrittenRows<BlueprintRow>(50);
   readonly #documents = new UnwrittenRows<DocumentRow>(1_000);
+  readonly #leaves = new UnwrittenRows<LeafRow>(5_000);
   #checkpoint: Position | null;
   #written: Promise<void> = Promise.resolve();
   #cancelTimer: (() => void) | null = null;
@@ -81,9 +84,18 @@ export class History {
     this.#put(this.#documents, row);
   }
 
+  /** Puts a leaf of the ledger, as `put` does. */
+  putLeaf(row: LeafRow): void {
+    this.#put(this.#leaves, row);
+  }
+
   /** Whether too many rows are unwritten. */
   get isFull(): boolean {
-    return this.#runs.isFull || this.#blueprints.isFull || this.#documents.isFull;
+    return this.#tables.some((table) => table.isFull);
+  }
+
+  get #tables() {
+    return [this.#runs, this.#blueprints, this.#documents, this.#leaves] as const;
   }
 
   /** A run's row, or null if there is none or the stored rows are lost: then the caller reads the log. */
@@ -101,6 +113,11 @@ export class History {
   /** The newest summary of a run, written or not, or null if there is none. */
   async stored(runId: string): Promise<RunSummary | null> {
     return await this.#query((views) => views.find(runId));
+  }
+
+  /** Ids of runs whose retention has passed: see `RunTable.expired`. */
+  async expired(days: number | null, now: string, max: number): Promise<readonly string[]> {
+    return await this.#query((views) => views.expired(days, now, max));
   }
 
   /** By default newest first, ties by id ascending. */
@@ -151,6 +168,21 @@ export class History {
   /** The newest record of a document, written or not, or null if there is none. */
   async document(documentId: string): Promise<DocumentRecord | null> {
     return await this.#query((views) => views.document(documentId));
+  }
+
+  /** Zeroes what erased runs have left in the stored rows. The caller has waited until their leaves are folded. */
+  async zeroErased(): Promise<void> {
+    await this.#query((views) => views.zeroErased());
+  }
+
+  /** The number of a run's leaf in the ledger, or null if it has none yet or the run is erased. */
+  async leafOf(runId: string): Promise<number | null> {
+    return await this.#query((views) => views.leafOf(runId));
+  }
+
+  /** The erasure of a run or a document, or null if it is not erased. */
+  async erasedAs(what: ErasureLeaf['what'], id: string): Promise<Erased | null> {
+    return await this.#query((views) => views.erasedAs(what, id));
   }
 
   /** Newest update first, ties by id ascending. */
@@ -214,15 +246,16 @@ export class History {
 
   async #write(): Promise<void> {
     const [runs, blueprints, documents] = [this.#runs.begin(), this.#blueprints.begin(), this.#documents.begin()];
-    if (runs.length + blueprints.length + documents.length === 0) return;
+    const leaves = this.#leaves.begin();
+    if (runs.length + blueprints.length + documents.length + leaves.length === 0) return;
     let isWritten = false;
     try {
-      await this.#views.write({ runs, blueprints, documents }, this.#checkpoint);
+      await this.#views.write({ runs, blueprints, documents, leaves }, this.#checkpoint);
       isWritten = true;
       this.#isReported = false;
     } finally {
       this.#isFailing = !isWritten;
-      for (const table of [this.#runs, this.#blueprints, this.#documents]) table.end({ isWritten });
+      for (const table of this.#tables) table.end({ isWritten });
     }
   }
 

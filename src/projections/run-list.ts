@@ -17,6 +17,10 @@ export interface RunFilter {
   readonly actor?: string | undefined;
   /** Id of the run that the run was forked from. */
   readonly parent?: string | undefined;
+  /** Id of the run whose councils have started the run. */
+  readonly parentRun?: string | undefined;
+  /** Whether runs that councils have started are listed with the others. Default: no. */
+  readonly withChildren?: boolean | undefined;
   /** Bounds of the time of the start, inclusive: ISO 8601, UTC, milliseconds. */
   readonly from?: string | undefined;
   readonly to?: string | undefined;

@@ -7,18 +7,19 @@ import type { EventLog } from '../eventlog/port.js';
 import { lastEvent } from '../eventlog/port.js';
 import { runStream } from '../run/events.js';
 import type { LiveRuns } from '../run/runs/repository.js';
-import { RunCorrupt } from '../run/errors.js';
+import { RunCorrupt, RunErased } from '../run/errors.js';
 import type { RunState } from '../run/state.js';
 import type { CorruptRuns } from './corrupt-runs.js';
 import { failureOf, isFinished, pauseOf } from '../run/state.js';
 import { foldNext } from '../run/stream.js';
 import type { History } from './run-history.js';
 import type { Projector } from './projector.js';
-import type { RunReader } from './run-reader.js';
+import type { RunReader } from '../run/runs/reader.js';
 import type { OverviewQuery, OverviewRows } from './overview.js';
 import type { RunCounts, RunFilter, RunListQuery } from './run-list.js';
 import type { RunSummary } from './run-summary.js';
 import { summaryOf } from './run-summary.js';
+import { ViewsLost } from './errors.js';
 import { readUpToDate } from './read-up-to-date.js';
 import type { System } from '../system/system.js';
 
@@ -48,6 +49,20 @@ export interface RunQueriesOptions {
   readonly live: LiveRuns;
 }
 
+/** @throws {RunErased} the views show the erasure of the run */
+export async function assertNotErased(history: Pick<History, 'erasedAs'>, runId: string): Promise<void> {
+  const erased = await history.erasedAs('run', runId).catch(ifLost);
+  if (erased === null) return;
+  const { at, by, reason } = erased;
+  throw new RunErased({ runId, erased: { at, by, reason } });
+}
+
+/** Without the views, the log decides whether a run is erased. */
+function ifLost(error: unknown): null {
+  if (error instanceof ViewsLost) return null;
+  throw error;
+}
+
 export class RunQueries {
   readonly #options: RunQueriesOptions;
 
@@ -67,6 +82,12 @@ export class RunQueries {
     if (stored !== null && stored.completedAt !== null) return stored;
     const run = await reader.fold(runId);
     return run === null ? null : summaryOf(run);
+  }
+
+  /** @throws {RunErased} */
+  async assertNotErased(runId: string): Promise<void> {
+    const { history, live } = this.#options;
+    if (!live.has(runId)) await assertNotErased(history, runId);
   }
 
   /** One run as the list shows it: a corrupt one as failed. */

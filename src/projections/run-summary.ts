@@ -1,8 +1,8 @@
 /** A run as poll and history show it: one flat record, derived from the fold alone. */
-import type { ExecutionMode, RunBudget, RunFailedData } from '../generated/schemas.js';
+import type { ExecutionMode, ParentRun, RunBudget, RunFailedData } from '../generated/schemas.js';
 import type { UsageTotals } from '../run/effort.js';
 import { usageOf } from '../run/effort.js';
-import type { RunState, RunStatus } from '../run/state.js';
+import type { JsonOutput, RunState, RunStatus } from '../run/state.js';
 import type { ApproverRule } from '../run/pauses/approvals.js';
 import { deadlineOf, ruleAt } from '../run/pauses/approvals.js';
 import type { RunSpending } from '../run/budget/spending.js';
@@ -11,6 +11,7 @@ import {
   completedAtOf,
   failureOf,
   finalDraftOf,
+  finalOutputOf,
   hasSession,
   iterationShown,
   openPauseOf,
@@ -35,8 +36,12 @@ export interface RunSummary {
   readonly earlierStarters?: readonly string[];
   /** Id of the run that it was forked from, or null if it is no fork. */
   readonly parent: string | null;
+  /** The run that has started it for a council; absent if none has. */
+  readonly parentRun?: ParentRun;
   /** The topic of the start, which later overrides do not change. */
   readonly inputTopic: string;
+  /** Bytes of its material in UTF-8; absent without. */
+  readonly materialBytes?: number;
   readonly status: RunStatus;
   readonly executionMode: ExecutionMode;
   /** Instance that runs it now, or null if none does. */
@@ -44,6 +49,8 @@ export interface RunSummary {
   /** Node started last; while paused the first that waits; `done` after completion. */
   readonly activeNode: string | null;
   readonly finalDraft: string | null;
+  /** Absent if it has none. */
+  readonly finalOutput?: JsonOutput;
   readonly criticScore: number | null;
   /** The number of iterations, or null before the first draft. */
   readonly iterationCount: number | null;
@@ -76,29 +83,46 @@ export interface RunSummary {
 
 /** Whether a value has the form of a summary: the stored file may have been changed by other programs. */
 export function isRunSummary(value: unknown): value is RunSummary {
-  const isTextOrNull = (field: string): boolean => isNullOr('string', fieldOf(value, field));
-  const texts = ['id', 'inputTopic', 'status', 'executionMode', 'createdAt'];
-  return (
-    texts.every((field) => typeof fieldOf(value, field) === 'string') &&
-    STATUSES.has(fieldOf(value, 'status')) &&
-    TEXTS_OR_NULL.every(isTextOrNull) &&
-    ['criticScore', 'iterationCount', 'waitedMs'].every((field) => isNullOr('number', fieldOf(value, field))) &&
-    Number.isInteger(fieldOf(value, 'seq')) &&
-    typeof fieldOf(value, 'isTrial') === 'boolean' &&
-    areTexts(fieldOf(value, 'earlierStarters') ?? []) &&
-    isUsage(fieldOf(value, 'usage')) &&
-    areApprovers(fieldOf(value, 'approvers')) &&
-    isSession(fieldOf(value, 'session')) &&
-    isBudget(fieldOf(value, 'budget'))
-  );
+  return Object.entries(FIELDS).every(([field, isValid]) => isValid(fieldOf(value, field)));
 }
 
 const STATUSES: ReadonlySet<unknown> = new Set<RunStatus>(['pending', 'running', 'paused', 'completed', 'failed']);
 
-const TEXTS_OR_NULL: readonly (keyof RunSummary)[] = [
-  ...(['blueprintId', 'actor', 'parent', 'owner', 'activeNode'] as const),
-  ...(['finalDraft', 'error', 'failureKind', 'completedAt', 'waitingSince', 'deadlineAt'] as const),
-];
+const isText = (value: unknown): boolean => typeof value === 'string';
+const isTextOrNull = (value: unknown): boolean => isNullOr('string', value);
+const isNumberOrNull = (value: unknown): boolean => isNullOr('number', value);
+
+/** What each field must be. */
+const FIELDS: Readonly<Partial<Record<keyof RunSummary, (value: unknown) => boolean>>> = {
+  id: isText,
+  seq: Number.isInteger,
+  inputTopic: isText,
+  materialBytes: (value) => value === undefined || Number.isInteger(value),
+  status: (value) => STATUSES.has(value),
+  executionMode: isText,
+  createdAt: isText,
+  isTrial: (value) => typeof value === 'boolean',
+  earlierStarters: (value) => value === undefined || areTexts(value),
+  blueprintId: isTextOrNull,
+  actor: isTextOrNull,
+  parent: isTextOrNull,
+  parentRun: isParentRun,
+  owner: isTextOrNull,
+  activeNode: isTextOrNull,
+  finalDraft: isTextOrNull,
+  error: isTextOrNull,
+  failureKind: isTextOrNull,
+  completedAt: isTextOrNull,
+  waitingSince: isTextOrNull,
+  deadlineAt: isTextOrNull,
+  criticScore: isNumberOrNull,
+  iterationCount: isNumberOrNull,
+  waitedMs: isNumberOrNull,
+  usage: isUsage,
+  approvers: areApprovers,
+  session: isSession,
+  budget: isBudget,
+};
 
 function isUsage(value: unknown): boolean {
   const byModel = fieldOf(value, 'byModel');
@@ -118,6 +142,12 @@ const SUMS: readonly (keyof UsageTotals)[] = [
   ...(['inputTokens', 'outputTokens', 'cachedInputTokens', 'reasoningTokens'] as const),
   'costUsd',
 ];
+
+function isParentRun(value: unknown): boolean {
+  if (value === undefined) return true;
+  const isPlace = ['step', 'index'].every((field) => Number.isInteger(fieldOf(value, field)));
+  return isPlace && ['runId', 'node'].every((field) => typeof fieldOf(value, field) === 'string');
+}
 
 function isSession(value: unknown): boolean {
   if (value === null) return true;
@@ -153,7 +183,9 @@ export function summaryOf(run: RunState): RunSummary {
     actor: run.request.actor,
     ...(run.request.earlierStarters !== undefined && { earlierStarters: run.request.earlierStarters }),
     parent: run.request.parent?.runId ?? null,
+    ...(run.parentRun !== null && { parentRun: run.parentRun }),
     inputTopic: run.request.inputTopic,
+    ...matterOf(run),
     status: run.phase.status,
     executionMode: run.request.executionMode,
     owner: run.ownership.owner,
@@ -176,11 +208,21 @@ export function summaryOf(run: RunState): RunSummary {
   };
 }
 
+/** What only runs with a material or a final output have. */
+function matterOf(run: RunState): Pick<RunSummary, 'materialBytes' | 'finalOutput'> {
+  const { material } = run.request;
+  const finalOutput = finalOutputOf(run);
+  return {
+    ...(material !== undefined && { materialBytes: Buffer.byteLength(material) }),
+    ...(finalOutput !== undefined && { finalOutput }),
+  };
+}
+
 /** The list's error for a corrupt run. */
 const CORRUPT_ERROR = 'The record of this run is damaged';
 
 /** A corrupt run as lists show and count it: failed, with only the data of its start. */
-export function asCorrupt(run: RunSummary): RunSummary {
+export function asCorrupt({ finalOutput: _, ...run }: RunSummary): RunSummary {
   return {
     ...run,
     status: 'failed',

@@ -2,9 +2,12 @@
  * Decides which facts a command leads to. They are recorded in one append. Pure: the chart checks each fact before the
  * next is decided, so the service records nothing that the chart does not allow.
  */
+import { isOutput } from '../graph/output-node.js';
 import type { ModelFailureKind } from '../errors.js';
 import { laterOf } from '../eventsourcing/aggregate.js';
-import type { NodeCompletedData, NodeFailedData, ToolCalledData } from '../generated/schemas.js';
+import type { ChildEndedData, NodeCompletedData, NodeFailedData, ToolCalledData } from '../generated/schemas.js';
+import { mayEnd } from './children/children.js';
+import { continueCouncil } from './children/council.js';
 import type { NextCall, Work } from './budget/work.js';
 import { missingBudget, notYetBegun, reserveCall, startWork } from './budget/work.js';
 import { fail, release } from './ends.js';
@@ -37,6 +40,9 @@ export type RunCommand =
   | { readonly type: 'CompleteNode'; readonly result: Omit<NodeCompletedData, 'route' | 'node'> }
   /** A call of an attempt was answered, and the attempt asks to make another. */
   | { readonly type: 'ReserveCall'; readonly next: NextCall }
+  /** A council begins its step, or one of its runs has ended. */
+  | { readonly type: 'StartChildren'; readonly step: number }
+  | { readonly type: 'EndChild'; readonly end: ChildEndedData }
   /** An attempt has failed. `retryInMs` is null if no further attempt follows. */
   | {
       readonly type: 'FailNode';
@@ -75,6 +81,12 @@ function carryOut(pending: PendingEvents, command: RunCommand): void {
       return settleStopped(pending, command.next.step);
     case 'CompleteNode':
       return completeNode(pending, command.result);
+    case 'StartChildren':
+      return followCouncil(pending, command.step);
+    case 'EndChild':
+      if (pending.run.phase.status !== 'running' || !mayEnd(pending.run, command.end)) return;
+      pending.write({ type: 'ChildEnded', data: command.end });
+      return followCouncil(pending, command.end.step);
     case 'FailNode':
       return failNode(pending, command.failure, command.retryInMs);
     case 'CancelRun':
@@ -149,7 +161,7 @@ function completeNode(pending: PendingEvents, result: Omit<NodeCompletedData, 'r
     type: 'NodeCompleted',
     data: {
       node: at.node,
-      ...(at.model !== null && { model: at.model }),
+      ...askedModel(at),
       route: route ?? { next: [], reason: 'no condition holds' },
       ...withRecordedCalls(run, result),
     },
@@ -159,6 +171,34 @@ function completeNode(pending: PendingEvents, result: Omit<NodeCompletedData, 'r
   } else if (isFrontierDone(pending.run)) {
     endFrontier(pending);
   }
+}
+
+/** Starts the next runs of a council; completes or fails its step once it has ended. */
+function followCouncil(pending: PendingEvents, step: number): void {
+  const at = pending.run.progress.frontier.find((each) => each.active && each.step === step);
+  if (at === undefined) return;
+  const { attempt } = at;
+  const progress = continueCouncil(pending, at);
+  if (progress.kind === 'completed') {
+    const durationMs = Math.max(0, Date.parse(pending.context.at) - Date.parse(at.startedAt));
+    const usage = { inputTokens: null, outputTokens: null };
+    completeNode(pending, { step, attempt, output: { draft: progress.draft }, usage, durationMs });
+  } else if (progress.kind === 'failed') {
+    const { error: message, isOverBudget } = progress;
+    const kind = isOverBudget && pending.run.spending !== null ? 'budget_exceeded' : 'council_failed';
+    recordFailure(pending, at, { step, attempt, kind, message, retryable: false });
+    endAfterCouncil(pending, at, { kind, message });
+  }
+}
+
+/** Ends a run whose council has failed: at the budget with the current draft, if the budget says so. */
+function endAfterCouncil(
+  pending: PendingEvents,
+  { node }: FrontierNode,
+  { kind, message }: Pick<NodeFailedData, 'kind' | 'message'>,
+): void {
+  const error = `Node "${node}": ${message}`;
+  fail(pending, { kind: kind === 'budget_exceeded' ? kind : 'node_failed', error, node });
 }
 
 function failNode(pending: PendingEvents, failure: Omit<NodeFailedData, 'node'>, retryInMs: number | null): void {
@@ -172,8 +212,14 @@ function failNode(pending: PendingEvents, failure: Omit<NodeFailedData, 'node'>,
   } else if (at.seat !== null) {
     settlePanel(pending, at.seat.panelStep);
   } else {
-    fail(pending, { kind: 'node_failed', error: `Node "${at.node}": ${failure.message}`, node: at.node });
+    failRun(pending, at.node, failure.message);
   }
+}
+
+/** The failure of the node of the final output has a kind of its own, because the draft is complete. */
+function failRun(pending: PendingEvents, node: string, message: string): void {
+  const kind = isOutput(pending.run.plan.node(node)) ? 'output_invalid' : 'node_failed';
+  fail(pending, { kind, error: `Node "${node}": ${message}`, node });
 }
 
 /** Starts another attempt of a step. If the budget stops a member, its panel may have enough answers to close without it. */
@@ -184,6 +230,11 @@ function startAgain(pending: PendingEvents, again: Work['again'][number]): void 
   else startWork(pending, work);
 }
 
+/** The model of an attempt, as its end records it; a council asks none. */
+function askedModel({ model }: FrontierNode): { model?: string } {
+  return model === null || model === '' ? {} : { model };
+}
+
 const FINAL = { final: true } as const;
 
 /** Records a failed attempt. If no other follows, a member's event says so; after a node's, the run fails. */
@@ -192,8 +243,7 @@ function recordFailure(
   at: FrontierNode,
   { final: isFinal, ...failure }: Omit<NodeFailedData, 'node'>,
 ): void {
-  const model = at.model !== null && { model: at.model };
-  const data = { node: at.node, ...memberOf(at), ...model, ...withRecordedCalls(pending.run, failure) };
+  const data = { node: at.node, ...memberOf(at), ...askedModel(at), ...withRecordedCalls(pending.run, failure) };
   pending.write({ type: 'NodeFailed', data: { ...data, ...(at.seat !== null && isFinal === true && FINAL) } });
 }
 

@@ -77,6 +77,8 @@ export function effortAfter(effort: RunEffort, event: RunEvent, pausedAt: string
     case 'NodeCompleted':
     case 'NodeFailed':
       return ended(effort, event.data);
+    case 'ChildEnded':
+      return { ...effort, models: event.data.usage.byModel.reduce(withChild, effort.models) };
     case 'PanelClosed': {
       // The calls of discarded members have no end.
       const { panelStep } = event.data;
@@ -91,7 +93,15 @@ export function effortAfter(effort: RunEffort, event: RunEvent, pausedAt: string
   }
 }
 
+/** The calls of a run and of one that its council has started. */
+function withChild(models: RunEffort['models'], child: ModelTotals): RunEffort['models'] {
+  const { model, costUsd = null, toldCalls: meteredCalls, ...sums } = child;
+  return withCalls(models, model, { ...sums, meteredCalls, cost: costUsd === null ? null : exactDollars(costUsd) });
+}
+
 function started(effort: RunEffort, { step, model, attempt, panelStep, reserved }: NodeStartedData): RunEffort {
+  // A council asks no model itself.
+  if (model === '') return effort;
   const rounds = reserved === undefined ? 0 : null;
   return counted(effort, { step, model, rounds, panelStep }, { calls: 1, repeatedCalls: attempt > 1 ? 1 : 0 });
 }
@@ -178,13 +188,17 @@ export function reportedTokens(usage: NodeUsage | null = null) {
 
 /** Adds to the counts of an attempt's model; the attempt becomes the last of those that are open. */
 function counted(effort: RunEffort, attempt: OpenAttempt, change: Change): RunEffort {
-  const { model } = attempt;
-  const models = effort.models.some((each) => each.model === model)
-    ? effort.models.map((each) => (each.model === model ? withChange(each, change) : each))
-    : [...effort.models, withChange(noneOf(model), change)];
+  const models = withCalls(effort.models, attempt.model, change);
   // An attempt that was lost with its instance has no end.
   const others = effort.open.filter(({ step }) => step !== attempt.step);
   return { models, open: [...others, attempt], waitedMs: effort.waitedMs };
+}
+
+/** Adds to the counts of a model. */
+function withCalls(models: RunEffort['models'], model: string, change: Change): RunEffort['models'] {
+  return models.some((each) => each.model === model)
+    ? models.map((each) => (each.model === model ? withChange(each, change) : each))
+    : [...models, withChange(noneOf(model), change)];
 }
 
 function waited(effort: RunEffort, pausedAt: string, at: string): RunEffort {

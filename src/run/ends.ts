@@ -7,6 +7,7 @@ import { isTooLarge } from './frontier/branch.js';
 import { usageOf } from './effort.js';
 import { branchShown } from './frontier/frontier.js';
 import type { PendingEvents } from './pending-events.js';
+import type { JsonOutput } from './state.js';
 import { iterationShown } from './state.js';
 
 /** @param budget its status, if the run pauses for it; absent at a pause of God Mode */
@@ -43,6 +44,7 @@ export function complete(pending: PendingEvents, last: Branch, endedBy?: 'budget
     type: 'RunCompleted',
     data: {
       finalDraft: last.draft,
+      ...(last.output !== undefined && { finalOutput: JSON.parse(last.output) as JsonOutput }),
       criticScore: last.score,
       iterationCount: iterationShown(run),
       ...(endedBy !== undefined && { endedBy }),

@@ -9,11 +9,51 @@ export class RunUnknown extends CouncilError<{ runId: string }> {
   }
 }
 
+/** When, by whom and why a run was erased. */
+export interface Erasure {
+  /** ISO 8601. */
+  readonly at: string;
+  /** Name of the key, `retention`, or null if the service had no keys. */
+  readonly by: string | null;
+  readonly reason: string | null;
+}
+
+/** The run was erased: nothing of it can be read. */
+export class RunErased extends CouncilError<{ runId: string; erased: Erasure }> {
+  readonly code = 'run.erased';
+  constructor(data: { runId: string; erased: Erasure }) {
+    super(`Run "${data.runId}" was erased at ${data.erased.at}`, data);
+  }
+}
+
+/** Whether the record of a run cannot be read any more. Readers of many runs pass over it. */
+export function isUnreadable(error: unknown): error is RunCorrupt | RunErased {
+  return error instanceof RunCorrupt || error instanceof RunErased;
+}
+
+/** The run cannot be erased, because it, or the run whose council has started it, has not ended. */
+export class RunUnfinished extends CouncilError<{ runId: string; parent?: string }> {
+  readonly code = 'run.unfinished';
+  constructor(data: { runId: string; parent?: string }) {
+    const { runId, parent } = data;
+    const which = parent === undefined ? 'it' : `run "${parent}", which has started it,`;
+    super(`Cannot erase run "${runId}": ${which} has not ended`, data);
+  }
+}
+
 /** The run has ended and cannot change. */
 export class RunFinished extends CouncilError<{ runId: string; status: string; action: string }> {
   readonly code = 'run.finished';
   constructor(data: { runId: string; status: string; action: string }) {
     super(`Cannot ${data.action} run "${data.runId}": it is ${data.status}`, data);
+  }
+}
+
+/** Only its parent cancels a run that a council has started. */
+export class ChildNotCancelled extends CouncilError<{ runId: string; parent: string }> {
+  readonly code = 'run.child';
+  constructor(data: { runId: string; parent: string }) {
+    super(`Run "${data.runId}" belongs to run "${data.parent}", which waits for it: cancel that one`, data);
   }
 }
 
@@ -55,6 +95,17 @@ export class PauseMoved extends CouncilError<{ runId: string; expectedSeq: numbe
   constructor(data: { runId: string; expectedSeq: number; actualSeq: number }) {
     super(
       `Cannot decide on run "${data.runId}": pause at seq ${data.expectedSeq} expected, it is at ${data.actualSeq}`,
+      data,
+    );
+  }
+}
+
+/** The person who decides has seen another draft than that of the pause. The pause stays open. */
+export class AnotherDraftSeen extends CouncilError<{ runId: string }> {
+  readonly code = 'run.another-draft-seen';
+  constructor(data: { runId: string }) {
+    super(
+      `Cannot decide on run "${data.runId}": \`review.draft_sha256\` is not the hash of the draft that waits`,
       data,
     );
   }

@@ -34,6 +34,11 @@ export function runIdOf(stream: string): string | null {
   return stream.startsWith(prefix) ? stream.slice(prefix.length) : null;
 }
 
+/** Whether a run has the id of one that a council has started: a version-5 UUID. */
+export function isChildId(runId: string): boolean {
+  return runId.charAt(14) === '5';
+}
+
 /** A change that a version made to the data of an event: converts data of earlier versions. */
 export interface Upcast {
   /** Type of the events it changes. */

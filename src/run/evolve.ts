@@ -13,11 +13,11 @@ import { branchAtBudget, branchAtEnd, branchInto, branchShown } from './frontier
 import { afterOutput } from './frontier/output.js';
 import { overrideState } from './pauses/override.js';
 import { memberAnswered, panelClosed, quorumReached, seatsOf } from './panels/panel-fold.js';
-import { overrideEveryBranch } from './pauses/override-v1.js';
+import { childEnded, childStarted } from './children/children.js';
 import { restoreSnapshot } from './fork-snapshot.js';
 import type { FrontierNode, KeyedDecision, Ownership, RunPause, RunProgress, RunState } from './state.js';
 import { failuresWith, isInOutage, openPauseOf, pauseOf, withProgress } from './state.js';
-import { followRoute, rerouted } from './frontier/node-route.js';
+import { followRoute } from './frontier/node-route.js';
 
 type Of<T extends RunEvent['type']> = Extract<RunEvent, { type: T }>;
 
@@ -27,13 +27,16 @@ type Of<T extends RunEvent['type']> = Extract<RunEvent, { type: T }>;
  * @param plan of its graph; computed if absent
  */
 export function firstState(event: Of<'RunRequested'>, plan: Plan = planOf(event.data.graph)): RunState {
-  const { runId, state, inputTopic, godMode, executionMode, blueprintId, blueprintName } = event.data;
-  const { graph, graphHash, limits, parent, earlierStarters, bodyHash, actor = null } = event.data;
+  const { runId, parentRun = null, state, inputTopic, godMode, executionMode, blueprintId, blueprintName } = event.data;
+  const { material, documents, graph, graphHash, limits, parent, earlierStarters, bodyHash, actor = null } = event.data;
   return {
     runId,
     createdAt: event.at,
+    parentRun,
     request: {
       inputTopic,
+      material,
+      documents,
       godMode,
       executionMode,
       blueprintId,
@@ -109,6 +112,13 @@ function changesBy(state: RunState, event: RunEvent): Partial<RunState> {
       const sources = withSources(progress.sources, event.data.hits);
       return { progress: { ...progress, sources } };
     }
+    case 'ChildStarted':
+      return { progress: { ...progress, frontier: childStarted(progress, event.data) } };
+    case 'ChildEnded':
+      return {
+        ownership: { ...ownership, takeovers: 0 },
+        progress: { ...progress, frontier: childEnded(progress, event.data) },
+      };
     case 'NodeCompleted':
       return nodeCompleted(state, event);
     case 'NodeFailed':
@@ -156,10 +166,12 @@ function ownershipAfter(state: RunState, { at, data }: Of<'RunClaimed'>): Owners
   return { epoch: data.epoch, owner: data.instanceId, takeovers: takeovers + (takesOver ? 1 : 0) };
 }
 
-function nodeStarted(state: RunState, { at: startedAt, data }: Of<'NodeStarted'>): Partial<RunProgress> {
+const NO_CHILDREN: FrontierNode['children'] = [];
+
+function nodeStarted(state: RunState, { at: startedAt, seq, data }: Of<'NodeStarted'>): Partial<RunProgress> {
   const { progress } = state;
   const { node, step, attempt, delayMs, tools, model, order_shown: orderShown = [] } = data;
-  const started = { attempt, model, startedAt, delayMs, tools, active: true, orderShown };
+  const started = { attempt, model, startedAt, startedSeq: seq, delayMs, tools, active: true, orderShown };
   if (progress.frontier.some((each) => each.step === step)) {
     const frontier = changeStep(progress, step, (each) => ({ ...each, ...started }));
     // A member's further attempt changes nothing for those who follow the node.
@@ -169,7 +181,16 @@ function nodeStarted(state: RunState, { at: startedAt, data }: Of<'NodeStarted'>
   const branch = branchInto(state, node, step);
   const stillRunning = progress.frontier.filter((each) => each.active || each.seat !== null);
   const [first] = stillRunning;
-  const begun: FrontierNode = { node, step, failures: 0, outage: null, branch, seat: null, ...started };
+  const begun: FrontierNode = {
+    node,
+    step,
+    failures: 0,
+    outage: null,
+    branch,
+    seat: null,
+    children: NO_CHILDREN,
+    ...started,
+  };
   const entered = data.member === undefined ? [begun] : seatsOf(state, begun);
   return {
     steps: Math.max(progress.steps, step + entered.length - 1),
@@ -263,31 +284,22 @@ function progressAfterOverride(
   override: StateOverride,
   { data, open }: { readonly data: GateDecidedData; readonly open: RunPause },
 ): RunProgress {
-  const { gate, nextNodes, route, overrideVersion } = data;
-  const at = { source: humanSource(gate, state.progress.steps), shown: open.nextNodes };
-  const overridden =
-    overrideVersion === undefined
-      ? withOverrideV1(state, override, data)
-      : overrideState(state, override, { ...at, route, nextNodes });
+  const { gate, nextNodes, route } = data;
+  const source = humanSource(gate, state.progress.steps);
+  const overridden = overrideState(state, override, { source, shown: open.nextNodes, route, nextNodes });
   // If no node is left to run, the overridden branch is that of the last node.
   const [last] = overridden.progress.frontier;
   const isEnd = nextNodes.length === 0 && last !== undefined;
   return { ...overridden.progress, shown: isEnd ? last.branch : branchShown(overridden, nextNodes) };
 }
 
-/** The state after an override under version 1 of the rules, recorded without an `overrideVersion`. */
-function withOverrideV1(state: RunState, override: StateOverride, { gate, route }: GateDecidedData): RunState {
-  const overridden = overrideEveryBranch(state, override, `g${gate}`);
-  return route === null ? overridden : rerouted(overridden, route.next);
-}
-
 function completed(state: RunState, event: Of<'RunCompleted'>): RunState {
-  const { finalDraft, criticScore, iterationCount, endedBy } = event.data;
+  const { finalDraft, finalOutput, criticScore, iterationCount, endedBy } = event.data;
   const last = endedBy === 'budget' ? branchAtBudget(state) : branchAtEnd(state);
   const shown = { ...last, draft: finalDraft, score: criticScore };
   return {
     ...state,
-    phase: { status: 'completed', completedAt: event.at, finalDraft },
+    phase: { status: 'completed', completedAt: event.at, finalDraft, finalOutput },
     ownership: { ...state.ownership, owner: null },
     progress: { ...state.progress, iterationCount: iterationCount ?? 0, activeNode: 'done', shown },
   };

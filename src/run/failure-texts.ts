@@ -124,6 +124,10 @@ const ATTEMPT_FAILURES: Readonly<Record<AttemptFailureKind, FailureText>> = {
   thoughts_only: { what: 'The model’s answer held thoughts but no draft.', advice: OTHER_MODEL },
   unusable_critique: { what: 'The critic’s answer held no score with feedback.', advice: OTHER_MODEL },
   unusable_ranking: { what: 'The reviewer’s answer did not rank each response once.', advice: OTHER_MODEL },
+  unusable_output: {
+    what: 'The model’s answer was no JSON that is valid by the schema.',
+    advice: 'Another model may write it. Or make the schema simpler.',
+  },
   unusable_analysis: { what: 'The judge’s answer held no analysis.', advice: OTHER_MODEL },
   budget_exceeded: {
     what: 'The next call would pass the budget of the run.',
@@ -142,6 +146,10 @@ const RUN_FAILURES: Readonly<Record<RunFailedData['kind'], FailureText>> = {
   no_route: {
     what: 'No edge matched the result of a node.',
     advice: 'Add an edge without a condition to the node.',
+  },
+  output_invalid: {
+    what: 'No final output came that is valid by its schema. The draft is complete.',
+    advice: 'A fork before its end, with another model or schema for the output, repeats only the format.',
   },
   draft_too_large: { what: 'A draft is too large.', advice: SHORTEN },
   execution_limit: {

@@ -10,6 +10,7 @@ import type {
   FoldedSeat,
   RunFold,
 } from '../generated/schemas.js';
+import { foldedChildren, restoredChildren } from './children/children.js';
 import type { Branch } from './frontier/branch.js';
 import type { Deliberation, PanelAnswers } from './panels/deliberation.js';
 import type { FrontierNode, RunProgress, RunState, Seat } from './state.js';
@@ -17,6 +18,9 @@ import { openPauseOf } from './state.js';
 
 /** Fields that only runs with panels, ranks or juries have. */
 type OfPanels = 'executions' | 'closedPanels' | 'unanswered' | 'juries';
+
+/** Fields that only some branches have. */
+type OfSome = 'deliberation' | 'output';
 
 /** The state that a fork of this run continues from, with every field, also those that older snapshots lack. */
 export function forkSnapshot(run: RunState): Required<Omit<RunFold, OfPanels>> & Pick<RunFold, OfPanels> {
@@ -35,7 +39,7 @@ export function forkSnapshot(run: RunState): Required<Omit<RunFold, OfPanels>> &
     inDraft: inDraft.map(foldedPanel),
     analysis: analysis === null ? null : { value: analysis.value, order: [...analysis.order] },
   });
-  type Folded = Required<Omit<FoldedBranch, 'deliberation'>> & Pick<FoldedBranch, 'deliberation'>;
+  type Folded = Required<Omit<FoldedBranch, OfSome>> & Pick<FoldedBranch, OfSome>;
   const folded = ({ verdict, deliberation, ...branch }: Branch): Folded => ({
     ...branch,
     ...(deliberation !== null && { deliberation: foldedDeliberation(deliberation) }),
@@ -70,6 +74,7 @@ export function forkSnapshot(run: RunState): Required<Omit<RunFold, OfPanels>> &
       isOutstanding: isOutstanding(run, each),
       branch: folded(each.branch),
       ...(each.seat !== null && { seat: foldedSeat(each.seat, each) }),
+      ...(each.children.some(({ end }) => end !== null) && { children: foldedChildren(each) }),
     })),
     arrivals: progress.arrivals.map((each) => ({ ...each, branch: folded(each.branch) })),
     ended: progress.ended.map((each) => ({ ...each, branch: folded(each.branch) })),
@@ -119,7 +124,7 @@ export function restoreSnapshot(fold: RunFold, at: string): RunProgress {
     ...each,
     branch: branchOf(each.branch),
   });
-  const untried = { attempt: 0, failures: 0, outage: null, startedAt: at, delayMs: 0, tools: [] };
+  const untried = { attempt: 0, failures: 0, outage: null, startedAt: at, startedSeq: 0, delayMs: 0, tools: [] };
   const {
     inputTopic,
     steps,
@@ -145,8 +150,9 @@ export function restoreSnapshot(fold: RunFold, at: string): RunProgress {
     pauses,
     isApproved,
     activeNode,
-    frontier: fold.front.map(({ node, step, isOutstanding: active, branch, seat }) => {
-      return { ...untried, node, step, active, branch: branchOf(branch), ...restoredSeat(seat) };
+    frontier: fold.front.map(({ node, step, isOutstanding: active, branch, seat, children = [] }) => {
+      const begun = { ...restoredSeat(seat), children: restoredChildren(children) };
+      return { ...untried, node, step, active, branch: branchOf(branch), ...begun };
     }),
     arrivals: fold.arrivals.map(unfolded),
     ended: fold.ended.map(unfolded),

@@ -1,6 +1,7 @@
 /** A fork: a new run that continues from an event of another run, with changes at that point. */
 import type { ModelNaming } from '../graph/models-asked.js';
 import { modelsNamed, recordedName } from '../graph/models-asked.js';
+import { withOutput } from '../graph/output-node.js';
 import { planOf } from '../graph/plan.js';
 import type {
   Graph,
@@ -32,6 +33,12 @@ export type ForkedNode = Omit<NodeChange, 'members'> & { readonly members?: Grap
 export interface ForkChanges {
   /** The new run's topic, or null for the parent's. */
   readonly inputTopic: string | null;
+  /** The new run's material, empty for none. Absent: the parent's. */
+  readonly material?: string | undefined;
+  /** The documents of the new run, empty for all. Absent: the parent's. */
+  readonly documents?: readonly string[] | undefined;
+  /** The JSON Schema of its final output. Absent: the parent's. */
+  readonly outputSchema?: GraphNode['schema'] | undefined;
   /** A human's override of the state at the fork point. */
   readonly override: StateOverride | null;
   /** Changes of nodes by id; each id is in the parent's graph. */
@@ -44,8 +51,6 @@ export interface ForkChanges {
 
 /** What a fork is, beside its changes. */
 export interface ForkParameters extends Pick<RunParameters, 'runId' | 'bodyHash' | 'actor'>, Freezing {
-  /** The starters of the runs that it descends from, the nearest first. Default: those that the parent's record names. */
-  readonly earlierStarters?: readonly string[];
   /** Whether its council now pauses before each node of every run; then it pauses even if its parent did not. Default: no. */
   readonly alwaysPauses?: boolean;
 }
@@ -71,12 +76,12 @@ export function forkSource({ progress }: RunState): string {
 export function buildForkRequest(
   parent: RunState,
   requested: ForkChanges,
-  { earlierStarters, alwaysPauses = false, ...fork }: ForkParameters,
+  { alwaysPauses = false, ...fork }: ForkParameters,
 ): RunRequestedData {
   const changes = { ...requested, override: effectiveAt(parent, requested.override) };
   const { inputTopic, override, nodes, maxNodeExecutions } = changes;
   const budget = changes.budget ?? parent.spending?.budget;
-  const graph = changedGraph(parent.plan.graph, nodes);
+  const graph = withOutput(changedGraph(parent.plan.graph, nodes), changes.outputSchema);
   const named = changedNames(changes);
   const isChanged = changesAnything(named);
   const decided = withDecision(parent, isChanged);
@@ -84,23 +89,45 @@ export function buildForkRequest(
   // An approval of the parent does not cover what the fork changes, and a parent without God Mode has none.
   const reopened = alwaysPauses && (isChanged || !parent.request.godMode) ? { isApproved: false } : {};
   const topic = inputTopic === null ? {} : { inputTopic };
-  const run = withProgress({ ...decided, plan: planOf(graph) }, { ...topic, ...reopened });
+  const run = withProgress(withGraph(decided, graph), { ...topic, ...reopened });
+  const { material: _, documents: __, ...copied } = parent.request;
   return {
-    ...parent.request,
+    ...copied,
     runId: fork.runId,
     ...mode,
     ...topic,
+    ...matterOf(parent, changes),
     ...frozenGraph(graph, { ...fork, fullName: namingOfFork(parent, fork.fullName) }),
     limits: { ...parent.request.limits, ...(maxNodeExecutions !== null && { maxNodeExecutions }) },
     ...(budget !== undefined && { budget }),
     parent: { runId: parent.runId, at: parent.head.seq, hash: parent.head.hash },
-    earlierStarters: [...new Set(earlierStarters ?? startersOf(parent.request))],
+    earlierStarters: [...new Set(startersOf(parent.request))],
     state: forkSnapshot(override === null ? run : overridden(run, override)),
     changes: named,
     keyHash: null,
     bodyHash: fork.bodyHash,
     actor: fork.actor,
   };
+}
+
+/** The material and the documents of a fork: its own or its parent's, if they are not empty. */
+function matterOf({ request }: RunState, changes: ForkChanges): Pick<RunRequestedData, 'material' | 'documents'> {
+  const { material = request.material ?? '', documents = request.documents ?? [] } = changes;
+  return { ...(material !== '' && { material }), ...(documents.length > 0 && { documents: [...documents] }) };
+}
+
+/** A run with another graph. If it has got an output node, the branches that had ended go on to that node. */
+function withGraph(run: RunState, graph: Graph): RunState {
+  const plan = planOf(graph);
+  const { arrivals, ended } = run.progress;
+  const goingOn = ended.flatMap(({ node, from, branch }) =>
+    plan
+      .edgesFrom(node)
+      .filter(({ target }) => !run.plan.hasNode(target))
+      .map(({ target }) => ({ node: target, from, order: plan.edgeOrder(node, target), branch })),
+  );
+  if (goingOn.length === 0) return { ...run, plan };
+  return withProgress({ ...run, plan }, { arrivals: [...arrivals, ...goingOn], ended: [] });
 }
 
 /** The mode of a fork: a fork of a run in God Mode is in God Mode. */
@@ -156,11 +183,15 @@ export function reusedResults({ steps, unanswered = 0, front }: RunFold): number
 }
 
 /** The names of the changed fields. Their values are recorded in the graph and state of the same event. */
-function changedNames({ inputTopic, override, nodes, maxNodeExecutions }: ForkChanges): RunChanges {
+function changedNames(changes: ForkChanges): RunChanges {
+  const { inputTopic, material, documents, outputSchema, override, nodes, maxNodeExecutions } = changes;
   const isChangeable = (field: string): boolean => field === 'tools' || CHANGEABLE.some((each) => each === field);
   const named = (change: ForkedNode): string[] => Object.keys(change).filter(isChangeable);
   return {
     inputTopic: inputTopic !== null,
+    ...(material !== undefined && { material: true }),
+    ...(documents !== undefined && { documents: true }),
+    ...(outputSchema !== undefined && { outputSchema: true }),
     state: Object.keys(override ?? {}),
     nodes: nodes.map((change) => ({ id: change.id, fields: named(change) })),
     ...(maxNodeExecutions !== null && { maxNodeExecutions: true }),
@@ -168,8 +199,8 @@ function changedNames({ inputTopic, override, nodes, maxNodeExecutions }: ForkCh
 }
 
 /** Whether a fork changes anything: an empty override or a node without changed fields is no change. */
-function changesAnything({ inputTopic, state, nodes, maxNodeExecutions = false }: RunChanges): boolean {
-  return inputTopic || maxNodeExecutions || state.length > 0 || nodes.some(({ fields }) => fields.length > 0);
+function changesAnything({ state, nodes, ...flags }: RunChanges): boolean {
+  return Object.values(flags).includes(true) || state.length > 0 || nodes.some(({ fields }) => fields.length > 0);
 }
 
 /**
@@ -193,6 +224,7 @@ const CHANGEABLE = [
   'maxOutputTokens',
   'timeoutMs',
   'maxAttempts',
+  'material',
   'members',
   'quorum',
   'graceMs',
@@ -205,11 +237,20 @@ function overridden(run: RunState, override: StateOverride): RunState {
   const at = { source: forkSource(run), shown: nodesAhead(run) };
   const hasEnded = run.progress.frontier.every((each) => !isOpen(run, each));
   const continuation = hasEnded ? routeUnderOverride(run, override, at) : { route: null, nextNodes: at.shown };
-  const changed = overrideState(run, override, { ...at, ...continuation });
+  const changed = withoutOldChildren(run, overrideState(run, override, { ...at, ...continuation }));
   const next = nextFrontier(changed);
   const [first] = changed.progress.frontier;
   const isBefore = first === undefined || (run.phase.status === 'paused' && next.length > 0);
   return withProgress(changed, { shown: isBefore ? branchShown(changed, next) : first.branch });
+}
+
+/** The runs of a council that have ended are of its draft: another draft has runs of its own. */
+function withoutOldChildren({ progress }: RunState, changed: RunState): RunState {
+  const before = new Map(progress.frontier.map(({ step, branch }) => [step, branch.draft]));
+  const frontier = changed.progress.frontier.map((each) =>
+    before.get(each.step) === each.branch.draft ? each : { ...each, children: [] },
+  );
+  return withProgress(changed, { frontier });
 }
 
 function changedGraph(graph: Graph, changes: readonly ForkedNode[]): Graph {

@@ -1,6 +1,7 @@
 /** The facts that a decision collects for one append. The chart checks each before the next is decided. */
 import type { ModelNaming } from '../graph/models-asked.js';
 import { recordedName } from '../graph/models-asked.js';
+import type { ItemsOf } from '../draft/items.js';
 import type { System } from '../system/system.js';
 import type { PromptInput, ToolName } from '../models/port.js';
 import type { ModelPrice, PriceTable } from '../models/prices.js';
@@ -24,6 +25,10 @@ export interface DecisionContext {
   /** SHA-256 of the table of prices, recorded with a new run. */
   readonly pricesHash: string;
   readonly sha256: (text: string) => string;
+  /** The id of a run that a council starts: the UUIDv5 of a name in the namespace of its parent's id. */
+  readonly childId: (parent: string, name: string) => string;
+  /** The items of a draft. */
+  readonly itemsOf: ItemsOf;
 }
 
 /** The context of a decision at the current time. */
@@ -33,18 +38,37 @@ export function decisionContext({
   model,
   tools,
   prices,
+  drafts: { itemsOf },
 }: {
-  readonly system: Pick<System, 'now' | 'sha256'>;
+  readonly system: Pick<System, 'now' | 'sha256' | 'uuidOf'>;
   readonly instanceId: string;
   readonly model: { readonly fullName: ModelNaming };
   readonly tools: Toolbox;
   readonly prices: Pick<PriceTable, 'hash' | 'priceOf'>;
+  readonly drafts: Pick<DraftParser, 'itemsOf'>;
 }): DecisionContext {
-  const { sha256 } = system;
+  const { sha256, uuidOf: childId } = system;
   const fullName = (name: string | undefined): string => recordedName(name, model.fullName);
   const { isAvailable: isToolAvailable } = tools;
   const priceOf = (name: string): ModelPrice | null => prices.priceOf(name);
-  return { at: system.now(), instanceId, fullName, isToolAvailable, priceOf, pricesHash: prices.hash, sha256 };
+  return {
+    at: system.now(),
+    instanceId,
+    fullName,
+    isToolAvailable,
+    priceOf,
+    pricesHash: prices.hash,
+    sha256,
+    childId,
+    itemsOf,
+  };
+}
+
+/** Reads drafts. Its parser is loaded when a council first needs it. */
+export interface DraftParser {
+  load(): Promise<void>;
+  /** Call it after `load`. */
+  readonly itemsOf: ItemsOf;
 }
 
 /** The facts for one append; `run` is the state after them. */

@@ -1,6 +1,7 @@
 /** Builds a run's request, the data of its first event, and the facts that are appended with it. */
 import type { ModelNaming } from '../graph/models-asked.js';
 import { withFullNames } from '../graph/models-asked.js';
+import { withNested } from '../graph/nested.js';
 import { maxNodeExecutions, MAX_ITERATIONS, MAX_TAKEOVERS, PASS_SCORE } from '../graph/limits.js';
 import type { Budget, Graph, RunBudget, RunFailedData, RunRequestedData } from '../generated/schemas.js';
 import { canonical } from '../eventsourcing/canonical-json.js';
@@ -14,7 +15,11 @@ import type { DecisionContext, PendingEvents } from './pending-events.js';
 export interface RunParameters {
   readonly runId: string;
   readonly inputTopic: string;
+  /** The text that the council works on. Absent or empty: none. */
+  readonly material?: string | undefined;
   readonly godMode: boolean;
+  /** Ids of the documents that its PDF reader searches. Absent or empty: all. */
+  readonly documents?: readonly string[] | undefined;
   /** The blueprint, with id null if it is not saved, or null for the fixed graph, which ignores God Mode. */
   readonly blueprint: { readonly id: string | null; readonly name: string } | null;
   readonly graph: Graph;
@@ -36,7 +41,7 @@ export interface Freezing {
 
 /** A graph as frozen into runs, with the full names of its models (contract 6.1), and its hash. */
 export function frozenGraph(named: Graph, { fullName, sha256 }: Freezing): Pick<RunParameters, 'graph' | 'graphHash'> {
-  const graph = withFullNames(named, fullName);
+  const graph = withNested(named, (each) => withFullNames(each, fullName));
   return { graph, graphHash: sha256(canonical(graph)) };
 }
 
@@ -47,11 +52,13 @@ export function recordedBudget({ usd, tokens, on_exceeded: onExceeded = 'pause' 
 
 /** Builds the data of a run's first event. A new limit of runs gets its value here, from graph/limits.ts. */
 export function buildRunRequest(run: RunParameters): RunRequestedData {
-  const { blueprint, graph } = run;
+  const { blueprint, graph, material = '', documents = [] } = run;
   const godMode = blueprint !== null && run.godMode;
   return {
     runId: run.runId,
     inputTopic: run.inputTopic,
+    ...(material !== '' && { material }),
+    ...(documents.length > 0 && { documents: [...documents] }),
     godMode,
     executionMode: godMode ? 'god-mode' : 'auto-pilot',
     blueprintId: blueprint?.id ?? null,

@@ -1,10 +1,14 @@
 /** The state of a run, folded from its events. Polls, channels, history, recovery and decisions all read it. */
 import { labelInOneLine } from '../graph/label.js';
 import type {
+  ChildEndedData,
+  ChildStartedData,
   GateAction,
   GateChoice,
   Graph,
   NodeOutput,
+  ParentRun,
+  RunCompletedData,
   RunFailedData,
   RunRequestedData,
 } from '../generated/schemas.js';
@@ -32,6 +36,8 @@ export interface FrontierNode {
   readonly outage: StepOutage | null;
   /** When the attempt started, ISO 8601. */
   readonly startedAt: string;
+  /** Revision of the event that started the attempt, or 0 before the first attempt of a forked step. */
+  readonly startedSeq: number;
   /** How long the attempt waits after its start before it calls its model, in milliseconds. */
   readonly delayMs: number;
   /** Its tools as recorded at the attempt's start: those it may call, and those that are unavailable. */
@@ -43,6 +49,8 @@ export interface FrontierNode {
   readonly orderShown: readonly string[];
   /** Its part in a panel, rank or jury under way, or null if it is the step of a node. */
   readonly seat: Seat | null;
+  /** The runs that a council has started, in the order of their starts; empty for other nodes. */
+  readonly children: readonly Child[];
 }
 
 /** A member's part in a panel, rank or jury. */
@@ -56,6 +64,13 @@ export interface Seat {
   readonly output: NodeOutput | null;
   /** Why all its attempts have failed, or null if they have not. */
   readonly error: string | null;
+}
+
+/** A run that a council has started. */
+export interface Child extends Pick<ChildStartedData, 'index' | 'title' | 'items'> {
+  readonly runId: string;
+  /** Its end, or null before. */
+  readonly end: Pick<ChildEndedData, 'status' | 'output' | 'error' | 'isOverBudget' | 'isCancelled'> | null;
 }
 
 /** An outage of a model's server that a step has found. */
@@ -126,7 +141,7 @@ export interface KeyedDecision {
 type Limits = RunRequestedData['limits'];
 
 /** Fields of the first event that a fork does not copy from its parent. */
-type OfOneRun = 'runId' | 'graph' | 'state' | 'changes' | 'keyHash' | 'actor' | 'pricesHash' | 'budget';
+type OfOneRun = 'parentRun' | 'runId' | 'graph' | 'state' | 'changes' | 'keyHash' | 'actor' | 'pricesHash' | 'budget';
 
 /**
  * The request, as recorded in the first event; a fork copies all of it from its parent. Fields that older events lack are
@@ -146,8 +161,18 @@ export type RunPhase =
   /** `resumedBy`: the last decision that resumed the run, or null before the first. */
   | { readonly status: 'running'; readonly resumedBy: GateAction | null }
   | { readonly status: 'paused'; readonly pause: RunPause }
-  | { readonly status: 'completed'; readonly completedAt: string; readonly finalDraft: string | null }
+  | ({ readonly status: 'completed'; readonly completedAt: string } & RunEnd)
   | { readonly status: 'failed'; readonly completedAt: string; readonly failure: RunFailedData };
+
+/** What a run has completed with. */
+interface RunEnd {
+  readonly finalDraft: string | null;
+  /** The final output, which may be null; undefined if the run gave none. */
+  readonly finalOutput: JsonOutput | undefined;
+}
+
+/** A JSON value that is valid by the schema of a run's output. */
+export type JsonOutput = Exclude<RunCompletedData['finalOutput'], undefined>;
 
 export type RunStatus = RunPhase['status'];
 
@@ -220,6 +245,8 @@ export interface RunProgress {
 export interface RunState {
   readonly runId: string;
   readonly createdAt: string;
+  /** The run that has started this one for a council of its graph, or null. */
+  readonly parentRun: ParentRun | null;
   readonly request: RequestInState;
   /** Index of the run's graph. */
   readonly plan: Plan;
@@ -287,6 +314,11 @@ export function completedAtOf({ phase }: RunState): string | null {
 /** The run's result, or null if it has none or is not completed. */
 export function finalDraftOf({ phase }: RunState): string | null {
   return phase.status === 'completed' ? phase.finalDraft : null;
+}
+
+/** The final output of the run, which may be null; undefined if it has none or is not completed. */
+export function finalOutputOf({ phase }: RunState): JsonOutput | undefined {
+  return phase.status === 'completed' ? phase.finalOutput : undefined;
 }
 
 /** Why the run failed, or null if it has not failed. */

@@ -19,11 +19,17 @@ export interface FoundChunk {
   readonly filename?: string;
 }
 
+export interface ChunkSearchOptions {
+  readonly signal: AbortSignal;
+  /** Ids of the documents to search. Absent: all. */
+  readonly documents?: readonly string[] | undefined;
+}
+
 export interface ChunkSearch {
   /** Whether any chunk can be found. Answers from memory, because every start of a node calls it. */
   hasChunks(): boolean;
-  /** The nearest chunks, best first, at most `topK` (1..20). */
-  search(query: string, topK: number, options: { readonly signal: AbortSignal }): Promise<readonly FoundChunk[]>;
+  /** The nearest chunks of all documents, or of some, best first, at most `topK` (1..20). */
+  search(query: string, topK: number, options: ChunkSearchOptions): Promise<readonly FoundChunk[]>;
 }
 
 export interface DocumentSearchDeps {
@@ -47,10 +53,14 @@ export function documentSearch({
 }: DocumentSearchDeps): ChunkSearch {
   return {
     hasChunks: () => feed.hasChunks,
-    async search(query, topK, { signal }) {
+    async search(query, topK, { signal, documents }) {
       if ((await feed.whenSearchable(signal)) === null) return [];
       const vector = recordsVectors ? await vectorOf(query, embeddings, signal) : null;
-      const found = await foundBy(feed, { text: query, vector, topK }, signal);
+      const found = await foundBy(
+        feed,
+        { text: query, vector, topK, ...(documents !== undefined && { documents }) },
+        signal,
+      );
       const valid = found.filter(({ document }) => !isCorrupt(document));
       return await Promise.all(
         valid.map(async (each): Promise<FoundChunk> => {

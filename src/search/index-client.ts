@@ -61,6 +61,8 @@ export interface ChunkQuery {
   readonly vector: Float32Array | null;
   /** 1..100. */
   readonly topK: number;
+  /** Ids of the documents to search. Absent: all. */
+  readonly documents?: readonly string[];
   /** Default: both. */
   readonly ranking?: 'vector' | 'text';
 }
@@ -73,6 +75,7 @@ export interface ScoredChunk extends ChunkRow {
 /** The functions that the worker serves. */
 export interface ServedIndex {
   write(change: ChunksWrite): Counted<void>;
+  zero(): Counted<void>;
   search(query: ChunkQuery): Counted<readonly ScoredChunk[]>;
   close(): void;
 }
@@ -101,6 +104,8 @@ export interface SearchIndex extends IndexProgress {
    * @throws {IndexLost | IndexFull}
    */
   write(change: ChunksWrite): Promise<void>;
+  /** Zeroes what removed documents have left in the file. @throws {IndexLost} */
+  zero(): Promise<void>;
   /** The nearest chunks, best first, ties in order of insertion. @throws {IndexLost} */
   search(query: ChunkQuery, options?: { readonly signal?: AbortSignal }): Promise<readonly ScoredChunk[]>;
   /** Number of visible chunks, as of the worker's last answer. */
@@ -143,6 +148,7 @@ export async function openSearchIndex(options: SearchIndexOptions, deps: SearchI
       assertWritable(change, options);
       await valueOf(file.ask((of) => of.call('write', change)));
     },
+    zero: () => valueOf(file.ask((of) => of.call('zero'))),
     async search({ text, topK, ...query }, { signal } = {}) {
       signal?.throwIfAborted();
       assertDimensions(query.vector, options);

@@ -6,14 +6,14 @@ import type { SearchIndexOptions } from './index-client.js';
 import { CHUNKS_SCHEMA, FULL_TEXT_SCHEMA, textOf } from './rows.js';
 
 /** Raise it when the meaning of rows or the splitting of words changes: the file is then rebuilt. */
-const INDEX_VERSION = '3';
+const INDEX_VERSION = '4';
 
 /**
  * `cell_size_check` finds a damaged page when it is read, before its cells are used. `busy_timeout` (milliseconds) is
  * the wait for another program that has locked the file for a moment.
  */
 const SETTINGS = `PRAGMA busy_timeout = 1000; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;
-  PRAGMA cell_size_check = ON;`;
+  PRAGMA cell_size_check = ON; PRAGMA secure_delete = ON; PRAGMA wal_autocheckpoint = 0;`;
 /** SQLite's default. */
 const PAGE_BYTES = 4_096;
 

@@ -118,11 +118,17 @@ export class SearchIndexer {
     this.#wake();
   }
 
-  /** Removes a corrupt document from the index. A later event of it adds it again. */
+  /** Removes a corrupt or erased document from the index. A later event of it adds it again. */
   removeCorrupt(documentId: string): void {
     if (this.#running === null) return;
     this.#corrupt.add(documentId);
     this.#wake();
+  }
+
+  /** Zeroes what removed documents have left in the file. @throws {ServiceStopping | IndexLost} */
+  async zeroRemoved(): Promise<void> {
+    await this.#waiters.until(() => this.#corrupt.size === 0);
+    await this.#index?.zero();
   }
 
   /**

@@ -13,8 +13,8 @@ const BLOCK = 4_096;
 export interface Int8Index {
   add(key: number, code: Uint8Array): void;
   remove(keys: ReadonlySet<number>): void;
-  /** The rows that look nearest, at most `limit`, in no order. */
-  nearest(query: Float32Array, limit: number): readonly Scored[];
+  /** The rows that look nearest, of these keys or all, at most `limit`, in no order. */
+  nearest(query: Float32Array, limit: number, among?: ReadonlySet<number> | null): readonly Scored[];
   count(): number;
 }
 
@@ -58,11 +58,13 @@ export function int8Index(dimensions: number): Int8Index {
         }
       }
     },
-    nearest(query, limit) {
+    nearest(query, limit, among = null) {
       const scores = new Float32Array(keys.length);
       blocks.forEach((block, at) => scoreRows(block, query, scores.subarray(at * BLOCK)));
       scales.forEach((scale, at) => (scores[at] = (scores[at] ?? 0) * scale));
-      return topK(scores, keys, limit);
+      if (among === null) return topK(scores, keys, limit);
+      keys.forEach((key, at) => among.has(key) || (scores[at] = Number.NEGATIVE_INFINITY));
+      return topK(scores, keys, limit).filter(({ key }) => among.has(key));
     },
     count: () => keys.length,
   };

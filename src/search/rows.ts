@@ -138,6 +138,8 @@ function bytesOf(row: unknown, column: string): Uint8Array | null {
  */
 export const FULL_TEXT_SCHEMA = `
   CREATE VIRTUAL TABLE words USING fts5(text, content = '', tokenize = 'ascii');
+  -- A word that is deleted leaves the index at once, and not with a later merge.
+  INSERT INTO words (words, rank) VALUES ('secure-delete', 1);
   CREATE VIRTUAL TABLE word_counts USING fts5vocab(words, row);
 `;
 
@@ -156,8 +158,12 @@ export interface FullText {
   add(key: number, text: string): void;
   /** `text` must be the one that was added: FTS5 needs it to remove the words. */
   remove(key: number, text: string): void;
-  /** The best chunks with any of the words, best first, none with a key after `last`. */
-  nearest(query: string, limit: number, last?: number): readonly Scored[];
+  /** The best chunks with any of the words, best first, of these keys or all, none with a key after `last`. */
+  nearest(
+    query: string,
+    limit: number,
+    range?: { readonly last?: number; readonly among?: ReadonlySet<number> | null },
+  ): readonly Scored[];
 }
 
 export function fullText(database: DatabaseSyncInstance): FullText {
@@ -167,6 +173,10 @@ export function fullText(database: DatabaseSyncInstance): FullText {
   // FTS5's rank: lower is better.
   const find = database.prepare(
     'SELECT rowid AS key, -rank AS score FROM words WHERE words MATCH ? AND rowid <= ? ORDER BY rank, rowid LIMIT ?',
+  );
+  const findAmong = database.prepare(
+    `SELECT rowid AS key, -rank AS score FROM words
+     WHERE words MATCH ? AND rowid <= ? AND rowid IN (SELECT value FROM json_each(?)) ORDER BY rank, rowid LIMIT ?`,
   );
   const counts = new Map<string, number>();
 
@@ -192,14 +202,14 @@ export function fullText(database: DatabaseSyncInstance): FullText {
       counts.clear();
       remove.run(key, wordsOf(text).join(' '));
     },
-    nearest(query, limit, last = Number.MAX_SAFE_INTEGER) {
+    nearest(query, limit, { last = Number.MAX_SAFE_INTEGER, among = null } = {}) {
       const words = distinctive(query);
       if (words.length === 0) return [];
       // Words hold no quotes, so nothing of the query is interpreted as FTS5 syntax.
       const match = words.map((word) => `"${word}"`).join(' OR ');
-      return find
-        .all(match, last, limit)
-        .map((row) => ({ key: keyIn(row), score: present(numberOf(row, 'score'), 'score of a chunk') }));
+      const found =
+        among === null ? find.all(match, last, limit) : findAmong.all(match, last, JSON.stringify([...among]), limit);
+      return found.map((row) => ({ key: keyIn(row), score: present(numberOf(row, 'score'), 'score of a chunk') }));
     },
   };
 }

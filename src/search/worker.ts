@@ -27,6 +27,7 @@ import type { MessagePort } from 'node:worker_threads';
 import { parentPort, workerData } from 'node:worker_threads';
 import { present } from '../system/element.js';
 import { fieldOf } from '../system/untrusted.js';
+import { journalOf } from '../system/unused-bytes.js';
 import { serveRpc } from '../system/worker-rpc.js';
 import { IndexFull } from './errors.js';
 
@@ -40,6 +41,8 @@ export interface SearchStore {
   write(change: ChunksWrite): void;
   search(query: ChunkQuery): readonly ScoredChunk[];
   count(): number;
+  /** Zeroes what removed documents have left in the file and its journal. */
+  zero(): void;
   close(): void;
 }
 
@@ -57,6 +60,7 @@ function openSearchStore(options: IndexTask): SearchStore {
 
 function storeOf(database: DatabaseSyncInstance, options: SearchIndexOptions): SearchStore {
   const tables = { rows: chunkRows(database), words: fullText(database), vectors: vectorsOf(options) };
+  const journal = journalOf(database, options.file);
   let shown = Number(metaIn(database, 'shown') ?? 0);
   deleteAfter(shown, database, tables);
   const scan = loadedScan(tables.rows, options.dimensions);
@@ -82,14 +86,19 @@ function storeOf(database: DatabaseSyncInstance, options: SearchIndexOptions): S
         throw fieldOf(error, 'errcode') === SQLITE_FULL ? new IndexFull({ cause: error }) : error;
       }
       hidden = change.checkpoint === null ? changed : NOTHING;
-      if (change.checkpoint === null) return;
+      if (change.checkpoint === null) return journal.checkpointWhenDue();
       shown = tables.rows.lastKey();
       scan.remove(changed.gone);
       for (const [key, code] of changed.come) scan.add(key, code);
+      journal.checkpointWhenDue();
     },
     search: (query) => found(query, tables, { scan, shown }),
     count: () => scan.count(),
-    close: () => database.close(),
+    zero: () => journal.zero(),
+    close() {
+      database.close();
+      journal.close();
+    },
   };
 }
 
@@ -140,12 +149,13 @@ function deleteAfter(shown: number, database: DatabaseSyncInstance, tables: Tabl
 }
 
 function found(
-  { text, vector, topK, ranking }: ChunkQuery,
+  { text, vector, topK, documents, ranking }: ChunkQuery,
   { rows, words, vectors }: Tables,
   { scan, shown }: { readonly scan: Int8Index; readonly shown: number },
 ): readonly ScoredChunk[] {
   const query = ranking === 'text' ? null : vectors.ofQuery(text, vector);
-  const near = query === null ? [] : scan.nearest(query, RESCORED);
+  const among = documents === undefined ? null : new Set(documents.flatMap((id) => rows.keysOf(id)));
+  const near = query === null ? [] : scan.nearest(query, RESCORED, among);
   const byVector = near
     .map(({ key }) => ({
       key,
@@ -154,7 +164,7 @@ function found(
     .filter(({ score }) => score > 0)
     .sort(byScore)
     .slice(0, RANKED);
-  const byWords = ranking === 'vector' ? [] : words.nearest(text, RANKED, shown);
+  const byWords = ranking === 'vector' ? [] : words.nearest(text, RANKED, { last: shown, among });
   return reciprocalRankFusion([byVector, byWords])
     .slice(0, topK)
     .map(({ key, score }) => ({ ...present(rows.find(key), 'row of a chunk'), score }));
@@ -224,6 +234,7 @@ function serve(port: MessagePort, options: IndexTask): void {
   const counted = <T>(value: T): Counted<T> => ({ value, count: store.count() });
   const api: ServedIndex = {
     write: (change) => counted(store.write(change)),
+    zero: () => counted(store.zero()),
     search: (query) => counted(store.search(query)),
     close: () => store.close(),
   };

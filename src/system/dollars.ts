@@ -48,6 +48,16 @@ export function dollarsUp(exact: ExactDollars): number {
   }
 }
 
+/** An amount of at least 0, rounded down to 10^-12 US dollars, as a number that is not above it. */
+export function dollarsDown(exact: ExactDollars): number {
+  const picodollars = exact / UNITS_PER_PICODOLLAR;
+  for (let less = 0n; less < picodollars; less = 2n * less + 1n) {
+    const usd = dollarsOf((picodollars - less) * UNITS_PER_PICODOLLAR);
+    if (exactDollars(usd) <= exact) return usd;
+  }
+  return 0;
+}
+
 /** A recorded amount for an answer, rounded to 10^-12 US dollars: earlier versions recorded sums of binary fractions. */
 export function roundedDollars(usd: number): number {
   const half = UNITS_PER_PICODOLLAR / 2n;

@@ -2,7 +2,7 @@
  * Clock, ids, randomness, hashing and timers. Code below the composition root receives them as an argument: main.ts
  * passes the real system, tests a fixed one.
  */
-import { hash, randomBytes, randomUUID, timingSafeEqual } from 'node:crypto';
+import { createHash, hash, randomBytes, randomUUID, timingSafeEqual } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
 
 export interface System {
@@ -12,6 +12,8 @@ export interface System {
   monotonicMs(): number;
   /** A version-4 UUID. */
   uuid(): string;
+  /** The version-5 UUID of a name in a namespace, which is a UUID. */
+  uuidOf(namespace: string, name: string): string;
   /** A number in [0, 1). */
   random(): number;
   /** SHA-256 of a text's UTF-8, as 64 lower-case hex digits. */
@@ -32,6 +34,7 @@ export function nodeSystem(): System {
     now: () => new Date().toISOString(),
     monotonicMs: () => performance.now(),
     uuid: () => randomUUID(),
+    uuidOf: uuidV5,
     random: () => Math.random(),
     sha256: (text) => hash('sha256', text, 'hex'),
     secret: () => randomBytes(32).toString('base64url'),
@@ -42,6 +45,15 @@ export function nodeSystem(): System {
     },
     soon: (callback) => void setImmediate(callback),
   };
+}
+
+/** RFC 9562, section 5.5. */
+function uuidV5(namespace: string, name: string): string {
+  const space = Buffer.from(namespace.replaceAll('-', ''), 'hex');
+  const bytes = createHash('sha1').update(space).update(name).digest().subarray(0, 16);
+  bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x50, 6);
+  bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8);
+  return bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
 }
 
 function isEqualBytes(one: Buffer, other: Buffer): boolean {

@@ -1,7 +1,7 @@
 /** Counts what this instance does: the events that it appends to runs, its calls to models, its appends to the log. */
 import type { NodeCompletedData, NodeFailedData } from '../generated/schemas.js';
 import type { EndedCall } from '../models/bounded.js';
-import type { OwnAppend } from '../run/runs/own-appends.js';
+import type { OwnAppend } from '../run/runs/states.js';
 import type { RunEvent } from '../run/events.js';
 import { sumOfDollars } from '../system/dollars.js';
 import { ModelLabels } from './model-labels.js';

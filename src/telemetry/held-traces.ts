@@ -1,5 +1,5 @@
 /** Holds the events of runs that this instance records from their beginning, so that their traces need no read of the log. */
-import type { OwnAppend } from '../run/runs/own-appends.js';
+import type { OwnAppend } from '../run/runs/states.js';
 import type { RunEvent } from '../run/events.js';
 import type { RunState } from '../run/state.js';
 import type { Span } from './spans.js';
@@ -63,6 +63,11 @@ export class HeldTraces {
     const trace = new RunTrace(runId, this.#sha256);
     for (const event of held.events) trace.add(event);
     return trace.spans();
+  }
+
+  /** Forgets a run. */
+  forget(runId: string): void {
+    this.#drop(runId);
   }
 
   #drop(runId: string): HeldRun | undefined {

@@ -1,4 +1,5 @@
 /** The metrics of this instance in Prometheus' text format. prom-client is loaded at the first request for them. */
+import type { LedgerOfService } from '../http/route.js';
 import type { ModelUse } from '../models/fair-semaphore.js';
 import type { System } from '../system/system.js';
 import { inTime } from '../system/async/deadline.js';
@@ -46,6 +47,7 @@ export interface MetricSources {
   /** Null if no traces are exported. */
   readonly traceCounts: () => TraceCounts | null;
   readonly webhookFigures: () => WebhookFigures;
+  readonly ledger: Pick<LedgerOfService, 'ledger' | 'checkpoints'>;
   readonly system: Pick<System, 'now' | 'after'>;
 }
 
@@ -64,6 +66,7 @@ export function metricsOf(sources: MetricSources): () => Promise<MetricsText> {
       ...modelMetrics(sources),
       ...serviceMetrics(sources, lagMs),
       ...webhookMetrics(sources),
+      ...ledgerMetrics(sources),
     ]);
   };
 }
@@ -83,15 +86,24 @@ function runMetrics({ counts, runLoad, system }: MetricSources, unfinished: Unfi
     counter('council_runs_started', 'Runs that this instance recorded, forks among them.', [], counts.runsStarted),
     counter('council_runs_ended', 'Runs whose end this instance recorded.', ['status'], counts.runsEnded),
     {
-      ...{ kind: 'histogram', name: 'council_run_duration_seconds', labels: ['status'], from: counts.runSeconds },
+      kind: 'histogram',
+      name: 'council_run_duration_seconds',
+      labels: ['status'],
+      from: counts.runSeconds,
       help: 'Time from the start of a run to the end that this instance recorded, pauses included.',
     },
     {
-      ...{ kind: 'histogram', name: 'council_pause_duration_seconds', labels: ['action'], from: counts.pauseSeconds },
+      kind: 'histogram',
+      name: 'council_pause_duration_seconds',
+      labels: ['action'],
+      from: counts.pauseSeconds,
       help: 'Time that a pause waited for the decision that this instance recorded.',
     },
     {
-      ...{ kind: 'histogram', name: 'council_node_duration_seconds', labels: ['role'], from: counts.nodeSeconds },
+      kind: 'histogram',
+      name: 'council_node_duration_seconds',
+      labels: ['role'],
+      from: counts.nodeSeconds,
       help: 'Duration of a completed attempt of a node in this instance, by the role of the node.',
     },
     gauge('council_runs_active', 'Runs that this instance is running.', active),
@@ -103,7 +115,9 @@ function runMetrics({ counts, runLoad, system }: MetricSources, unfinished: Unfi
   return [
     ...here,
     {
-      ...{ kind: 'gauge', name: 'council_runs_unfinished', labels: ['status'] },
+      kind: 'gauge',
+      name: 'council_runs_unfinished',
+      labels: ['status'],
       help: 'Unfinished runs of all instances. The paused ones wait for an approval.',
       values: valuesOf(byStatus),
     },
@@ -119,12 +133,16 @@ function modelMetrics({ counts, modelUses }: MetricSources): readonly Metric[] {
   const known = 'as far as providers report them, of attempts that ended in this instance.';
   return [
     {
-      ...{ kind: 'counter', name: 'council_model_calls_total', labels: [...MODEL, 'outcome'] },
+      kind: 'counter',
+      name: 'council_model_calls_total',
+      labels: [...MODEL, 'outcome'],
       help: 'Calls to models that ended in this instance: answered, or the kind of the failure.',
       values: counts.modelCalls.all(),
     },
     {
-      ...{ kind: 'histogram', name: 'council_model_call_duration_seconds', labels: MODEL },
+      kind: 'histogram',
+      name: 'council_model_call_duration_seconds',
+      labels: MODEL,
       help: 'Duration of these calls, without the wait for a slot.',
       from: counts.modelCallSeconds,
     },
@@ -134,12 +152,16 @@ function modelMetrics({ counts, modelUses }: MetricSources): readonly Metric[] {
     counter('council_model_reasoning_tokens', `Reasoning tokens, ${known}`, MODEL, counts.reasoningTokens),
     counter('council_model_cost_usd', 'US dollars of these attempts, of models with a price.', MODEL, counts.costUsd),
     {
-      ...{ kind: 'gauge', name: 'council_model_calls_in_flight', labels: MODEL },
+      kind: 'gauge',
+      name: 'council_model_calls_in_flight',
+      labels: MODEL,
       help: 'Calls to models in progress in this instance.',
       values: byLabel(uses, counts.labels, ({ active }) => active),
     },
     {
-      ...{ kind: 'gauge', name: 'council_model_calls_waiting', labels: MODEL },
+      kind: 'gauge',
+      name: 'council_model_calls_waiting',
+      labels: MODEL,
       help: 'Calls that wait for a slot in this instance.',
       values: byLabel(uses, counts.labels, ({ waiting }) => waiting),
     },
@@ -153,7 +175,10 @@ function serviceMetrics(
   const [traces, skewMs] = [traceCounts(), clockSkewMs()];
   return [
     {
-      ...{ kind: 'histogram', name: 'council_log_append_duration_seconds', labels: [], from: counts.appendSeconds },
+      kind: 'histogram',
+      name: 'council_log_append_duration_seconds',
+      labels: [],
+      from: counts.appendSeconds,
       help: 'Time until the event log acknowledged an append of this instance.',
     },
     counter(
@@ -177,7 +202,9 @@ function serviceMetrics(
 function traceMetrics({ queued, ...ended }: TraceCounts): readonly Metric[] {
   return [
     {
-      ...{ kind: 'counter', name: 'council_traces_total', labels: ['outcome'] },
+      kind: 'counter',
+      name: 'council_traces_total',
+      labels: ['outcome'],
       help: 'Ended runs: exported as a trace, refused by the collector, or dropped because the queue was full.',
       values: valuesOf(ended),
     },
@@ -191,15 +218,39 @@ function webhookMetrics({ webhookFigures, system }: MetricSources): readonly Met
   const age = ageOf(waitingSince, system);
   return [
     {
-      ...{ kind: 'counter', name: 'council_webhook_attempts_total', labels: ['result'], values: valuesOf(attempts) },
+      kind: 'counter',
+      name: 'council_webhook_attempts_total',
+      labels: ['result'],
+      values: valuesOf(attempts),
       help: 'Attempts of this instance: delivered, retried (failed, to be tried again), or failed for good.',
     },
     {
-      ...{ kind: 'gauge', name: 'council_webhooks', labels: ['state'], values: valuesOf(webhooks) },
+      kind: 'gauge',
+      name: 'council_webhooks',
+      labels: ['state'],
+      values: valuesOf(webhooks),
       help: 'Webhooks of the log: active, disabled by an answer 410, or corrupt.',
     },
     gauge('council_webhook_deliveries_waiting', 'Deliveries that wait in the memory of this instance.', waiting),
     gauge('council_webhook_oldest_wait_seconds', 'Longest time since the first attempt at one of these, or 0.', age),
+  ];
+}
+
+function ledgerMetrics({ ledger: { ledger, checkpoints } }: MetricSources): readonly Metric[] {
+  const { newest, fault } = checkpoints;
+  return [
+    gauge('council_ledger_leaves', 'Leaves of the ledger.', ledger.tree.size),
+    gauge(
+      'council_ledger_runs_waiting',
+      'Ended runs in the memory of this instance that have no leaf yet.',
+      ledger.waiting,
+    ),
+    gauge('council_ledger_leaves_covered', 'Leaves that the newest checkpoint covers.', newest?.size ?? 0),
+    gauge(
+      'council_ledger_contradicted',
+      '1 if the ledger contradicts its newest checkpoint, else 0.',
+      fault === null ? 0 : 1,
+    ),
   ];
 }
 

@@ -1,6 +1,7 @@
 /**
  * The trace of a run, from its recorded events. Anyone can recompute its ids: the trace id is the run id without dashes, and
- * the id of a span is the first 8 bytes of the SHA-256 of `run_id:seq` of its opening event.
+ * the id of a span is the first 8 bytes of the SHA-256 of `run_id:seq` of its opening event. A run that a council has started
+ * is in the trace of the run at the top, and its span is in that of the council.
  *
  * Names follow the semantic conventions for generative AI of OpenTelemetry 1.41, in development. No span holds a text of a
  * run: neither topic, draft nor arguments.
@@ -12,7 +13,7 @@ export type Attributes = Readonly<Record<string, string | number | boolean | nul
 export interface Span {
   readonly traceId: string;
   readonly spanId: string;
-  /** Null for the span of the run. */
+  /** Null for the span of a run that no council has started. */
   readonly parentSpanId: string | null;
   readonly name: string;
   /** ISO 8601. */
@@ -55,7 +56,7 @@ const PROVIDERS: Readonly<Record<string, string>> = { gemini: 'gcp.gemini', mist
 /** Builds the trace of one run. Keeps no text of its events. */
 export class RunTrace {
   readonly #runId: string;
-  readonly #traceId: string;
+  #traceId: string;
   readonly #sha256: Sha256;
   /** The id of the span of the run, which `RunRequested` opens. */
   readonly #rootId: string;
@@ -106,7 +107,7 @@ export class RunTrace {
   }
 
   #openRun({ at, data }: EventOf<'RunRequested'>): void {
-    const { blueprintName, blueprintId, executionMode, graph, parent } = data;
+    const { blueprintName, blueprintId, executionMode, graph, parent, parentRun } = data;
     this.#labels = new Map(graph.nodes.map(({ id, label }) => [id, label]));
     const name = blueprintName ?? 'council';
     const opening = {
@@ -119,7 +120,9 @@ export class RunTrace {
     };
     const link = parent && { traceId: traceIdOf(parent.runId), spanId: spanIdOf(parent.runId, 0, this.#sha256) };
     const spanId = this.#rootId;
-    this.#run = { spanId, parentSpanId: null, name: `invoke_workflow ${name}`, startedAt: at, opening, link };
+    if (parentRun !== undefined) this.#traceId = traceIdOf(parentRun.root ?? parentRun.runId);
+    const parentSpanId = parentRun?.seq === undefined ? null : spanIdOf(parentRun.runId, parentRun.seq, this.#sha256);
+    this.#run = { spanId, parentSpanId, name: `invoke_workflow ${name}`, startedAt: at, opening, link };
   }
 
   #openAttempt({ seq, at, data }: EventOf<'NodeStarted'>): void {
@@ -134,7 +137,8 @@ export class RunTrace {
       'gen_ai.agent.id': node,
       'gen_ai.agent.name': name,
       'gen_ai.provider.name': provider && (PROVIDERS[provider] ?? provider),
-      'gen_ai.request.model': model.slice(slash + 1),
+      // A council asks no model.
+      'gen_ai.request.model': model.slice(slash + 1) || undefined,
       'gen_ai.conversation.id': this.#runId,
       'council.step': step,
       'council.attempt': attempt,
@@ -148,8 +152,12 @@ export class RunTrace {
   #addTool({ seq, at, data: { step, tool, round, durationMs, error, hits } }: EventOf<'ToolCalled'>): void {
     const startedAt = new Date(Date.parse(at) - durationMs).toISOString();
     const opening = {
-      ...{ 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': tool, 'gen_ai.tool.type': 'datastore' },
-      ...{ 'council.step': step, 'council.round': round, 'council.hits': hits.length },
+      'gen_ai.operation.name': 'execute_tool',
+      'gen_ai.tool.name': tool,
+      'gen_ai.tool.type': 'datastore',
+      'council.step': step,
+      'council.round': round,
+      'council.hits': hits.length,
     };
     const span = this.#opened(`execute_tool ${tool}`, { seq, at: startedAt }, opening);
     const parentSpanId = this.#attempts.get(step)?.spanId ?? this.#rootId;

@@ -1,5 +1,5 @@
 /** Exports each run whose end this instance has recorded. A collector that is away slows no run: see `MAX_QUEUED`. */
-import type { OwnAppend } from '../run/runs/own-appends.js';
+import type { OwnAppend } from '../run/runs/states.js';
 import type { Logger } from '../system/logger.js';
 import type { System } from '../system/system.js';
 import { settledWithin, wait } from '../system/async/deadline.js';
@@ -26,6 +26,8 @@ export interface TraceExporterDeps {
   readonly delayMs: number;
   /** The trace of a run, or null if the run has not ended. Waits while the log is unavailable. */
   readonly traceOf: (runId: string, signal: AbortSignal) => Promise<readonly Span[] | null>;
+  /** Forgets the held events of a run. */
+  readonly forget: (runId: string) => void;
   readonly system: Pick<System, 'now' | 'after' | 'random'>;
   readonly logger: Logger;
 }
@@ -73,6 +75,11 @@ export class TraceExporter {
     }
     this.#queue.push(runId);
     this.#working ??= this.#work();
+  }
+
+  /** Exports no trace of an erased run that is still in the queue. */
+  forget(runId: string): void {
+    this.#deps.forget(runId);
   }
 
   /** Sends what is queued if the collector answers, for a second at most. May be called twice. */

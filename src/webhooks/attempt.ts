@@ -1,6 +1,6 @@
 /** One attempt at a delivery. */
 import { retryWhileUnavailable } from '../eventsourcing/append-with-retry.js';
-import { RunCorrupt } from '../run/errors.js';
+import { RunErased, isUnreadable } from '../run/errors.js';
 import { inTime } from '../system/async/deadline.js';
 import { retryAfterMs } from '../system/async/retry.js';
 import type { System } from '../system/system.js';
@@ -49,10 +49,14 @@ export async function attempt(
     const answer = await answerTo(webhook, { delivery, body }, { deps, signal });
     return after(delivery, answer, system);
   } catch (error) {
-    if (!(error instanceof RunCorrupt)) throw error;
-    return ended(delivery, { status: 'failed', error: 'The record of the run is damaged' });
+    if (!isUnreadable(error)) throw error;
+    const reason = error instanceof RunErased ? ERASED : 'The record of the run is damaged';
+    return ended(delivery, { status: 'failed', error: reason });
   }
 }
+
+/** The error of a delivery whose run was erased before, which is no fault. */
+export const ERASED = 'The run was erased';
 
 type Answered = PostAnswer | { readonly reason: string };
 
@@ -65,14 +69,19 @@ async function answerTo(
   const at = system.now();
   const signed = signedHeaders({ id: delivery.id, at, body, secrets: signingSecrets(webhook, at) }, hmac);
   const headers = {
-    ...{ 'Content-Type': 'application/json', 'Content-Length': String(Buffer.byteLength(body)) },
-    ...{ 'User-Agent': 'council-run-service', ...signed },
+    'Content-Type': 'application/json',
+    'Content-Length': String(Buffer.byteLength(body)),
+    'User-Agent': 'council-run-service',
+    ...signed,
   };
   const sending = { url: new URL(webhook.url), headers, body, accepts };
   const late = (): Error => new Error(`no answer within ${ANSWER_MS / 1000} s`);
   try {
     return await inTime((call) => post({ ...sending, signal: call.signal }), {
-      ...{ system, maxMs: ANSWER_MS, signal, late },
+      system,
+      maxMs: ANSWER_MS,
+      signal,
+      late,
     });
   } catch (error) {
     signal.throwIfAborted();

@@ -2,7 +2,7 @@
 import type { Position } from '../eventlog/port.js';
 import type { AppendDeps } from '../eventsourcing/aggregate.js';
 import { appendFacts } from '../eventsourcing/aggregate.js';
-import { RunCorrupt } from '../run/errors.js';
+import { isUnreadable } from '../run/errors.js';
 import { runStream } from '../run/events.js';
 import type { Deliveries, RunEventRef } from './deliveries.js';
 import { claimedBy, evolveDeliveries, readDeliveries } from './deliveries.js';
@@ -66,7 +66,7 @@ async function positionOf({ runId, seq }: RunEventRef, log: AppendDeps['log']): 
     for await (const { revision, position } of log.readStream(runStream(runId), { from: seq, max: 1 }))
       if (revision === seq) return position;
   } catch (error) {
-    if (!(error instanceof RunCorrupt)) throw error;
+    if (!isUnreadable(error)) throw error;
   }
   return null;
 }

@@ -35,7 +35,13 @@ export interface Deliveries {
 }
 
 const NO_DELIVERIES: Deliveries = {
-  ...{ owner: null, through: null, waiting: [], failed: [], delivered: [], head: null, sinceClaim: 0 },
+  owner: null,
+  through: null,
+  waiting: [],
+  failed: [],
+  delivered: [],
+  head: null,
+  sinceClaim: 0,
 };
 
 /** A delivery before its first attempt. */
@@ -44,8 +50,13 @@ export function newDelivery(id: string, type: string, { runId, seq }: RunEventRe
 }
 
 const UNATTEMPTED: Omit<Delivery, 'id' | 'runId' | 'seq' | 'type'> = {
-  ...{ status: 'waiting', attempts: 0, firstAttemptAt: null, lastAttemptAt: null, nextAttemptAt: null },
-  ...{ responseStatus: null, error: null },
+  status: 'waiting',
+  attempts: 0,
+  firstAttemptAt: null,
+  lastAttemptAt: null,
+  nextAttemptAt: null,
+  responseStatus: null,
+  error: null,
 };
 
 /** The delivery with this id that waits or is kept, or undefined if there is none. */

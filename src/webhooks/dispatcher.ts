@@ -8,7 +8,7 @@ import type { RunState } from '../run/state.js';
 import { TaskTracker } from '../system/async/task-tracker.js';
 import type { System } from '../system/system.js';
 import type { AttemptDeps } from './attempt.js';
-import { attempt, isGone } from './attempt.js';
+import { ERASED, attempt, isGone } from './attempt.js';
 import type { Claimed } from './claim.js';
 import type { Delivery } from './deliveries.js';
 import { deliveringWebhookOf } from './events.js';
@@ -191,7 +191,11 @@ export class Dispatcher {
       state,
       place,
       deps: {
-        ...{ log, system, instanceId, pace: this.#pace, maySend: () => !members.isFenced() },
+        log,
+        system,
+        instanceId,
+        pace: this.#pace,
+        maySend: () => !members.isFenced(),
         attempt: (delivery, signal) => this.#attempt(id, delivery, signal),
         places: { take: () => this.#takePlace(), free: () => void (this.#freePlaces += 1) },
         onGone: (deliveryId) => this.#disable(id, deliveryId),
@@ -215,7 +219,7 @@ export class Dispatcher {
     const attempted = await attempt(webhook, before, { deps: this.#deps, signal });
     const { status } = attempted;
     this.#attempts[status === 'waiting' ? 'retried' : status] += 1;
-    if (status === 'failed' && !isGone(attempted)) reports.abandoned(webhook, attempted);
+    if (status === 'failed' && !isGone(attempted) && attempted.error !== ERASED) reports.abandoned(webhook, attempted);
     return attempted;
   }
 

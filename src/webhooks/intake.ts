@@ -3,7 +3,7 @@
  * behind. An outbox is behind if its webhook was claimed just now, or if it had no room. One page at a time serves all of them.
  */
 import type { EventLog, Position, RecordedEvent } from '../eventlog/port.js';
-import { RunCorrupt } from '../run/errors.js';
+import { isUnreadable } from '../run/errors.js';
 import { runIdOf } from '../run/events.js';
 import type { RunState } from '../run/state.js';
 import { wait } from '../system/async/deadline.js';
@@ -125,7 +125,7 @@ export class Intake {
     try {
       return delivers(webhook, type, webhook.blueprintId === null ? null : await messages.blueprintOf(runId));
     } catch (error) {
-      if (!(error instanceof RunCorrupt)) throw error;
+      if (!isUnreadable(error)) throw error;
       return false;
     }
   }

@@ -208,8 +208,15 @@ function deliveryRecord(delivery: Delivery, { isDisabled }: Webhook): WebhookDel
   const { id, runId, seq, type, status, attempts, firstAttemptAt, lastAttemptAt, nextAttemptAt } = delivery;
   const times = { first_attempt_at: firstAttemptAt, last_attempt_at: lastAttemptAt };
   return {
-    ...{ id, run_id: runId, seq, type, status, attempts, ...times },
+    id,
+    run_id: runId,
+    seq,
+    type,
+    status,
+    attempts,
+    ...times,
     next_attempt_at: isDisabled ? null : nextAttemptAt,
-    ...{ response_status: delivery.responseStatus, error: delivery.error },
+    response_status: delivery.responseStatus,
+    error: delivery.error,
   };
 }

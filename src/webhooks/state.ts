@@ -47,8 +47,17 @@ export function evolveWebhook(webhook: Webhook | null, event: PlacedEvent, id: s
   if (event.type === 'WebhookRegistered') {
     const { url, types, blueprintId, secret } = event.data;
     return {
-      ...{ id, url, types: new Set(types), blueprintId, secret, oldSecret: null },
-      ...{ createdAt: event.at, registeredAt: event.position, isDisabled: false, isDeleted: false, head },
+      id,
+      url,
+      types: new Set(types),
+      blueprintId,
+      secret,
+      oldSecret: null,
+      createdAt: event.at,
+      registeredAt: event.position,
+      isDisabled: false,
+      isDeleted: false,
+      head,
     };
   }
   return webhook && { ...webhook, ...changesBy(webhook, event), head };

@@ -184,7 +184,10 @@ export class WebhookStore {
 
   async #changeList(decide: () => readonly WebhookListFact[]): Promise<void> {
     const change = {
-      ...{ stream: WEBHOOK_LIST_STREAM, subject: 'all', decide, limit: CONTENDED },
+      stream: WEBHOOK_LIST_STREAM,
+      subject: 'all',
+      decide,
+      limit: CONTENDED,
       read: () => this.#readListOn(),
       headOf: () => this.#list.head,
     };

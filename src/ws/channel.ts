@@ -1,6 +1,7 @@
 /** The default channel of a run: pushes its state to a socket as it becomes durable, until the run has ended. */
 import type { ChannelMessage } from '../generated/schemas.js';
-import type { RunsInMemory } from '../projections/runs-in-memory.js';
+import { RunCorrupt, RunUnknown } from '../run/errors.js';
+import type { RunFeed } from '../run/runs/feed.js';
 import type { RunState } from '../run/state.js';
 import type { Announced, Announcement } from './messages.js';
 import {
@@ -15,13 +16,13 @@ import {
 import type { SendQueue, Peer } from './send-queue.js';
 
 export interface ChannelOptions {
-  readonly views: Pick<RunsInMemory, 'watch'>;
+  readonly feed: Pick<RunFeed, 'follow'>;
   readonly sendQueue: Pick<SendQueue, 'send'>;
   readonly onFault: (error: unknown) => void;
 }
 
 /** Serves a run's default channel on an open socket. */
-export function serveChannel(peer: Peer, runId: string, { views, sendQueue, onFault }: ChannelOptions): void {
+export function serveChannel(peer: Peer, runId: string, { feed, sendQueue, onFault }: ChannelOptions): void {
   const { signal, abort, close } = openEnding(peer);
   let announced: Announced | null = null;
 
@@ -35,20 +36,15 @@ export function serveChannel(peer: Peer, runId: string, { views, sendQueue, onFa
     push([...greeting, ...announcement.messages]);
     if (announcement.isLast) close(CLOSE_NORMAL);
   };
-  // The views have logged the corruption.
-  const onCorrupt = (): void => close(CLOSE_FAULT);
-  views.watch(runId, { onState, onCorrupt, signal }).then(
-    (isKnown) => {
-      if (isKnown) return;
-      push([unknownRunMessage(runId)]);
-      close(CLOSE_NORMAL);
-    },
-    (error: unknown) => {
-      const code = closeCodeOf(error);
-      if (code === CLOSE_FAULT) onFault(error);
-      close(code);
-    },
-  );
+  feed.follow(runId, { from: 'now', onState, signal }).catch((error: unknown) => {
+    const isUnknown = error instanceof RunUnknown;
+    if (isUnknown) push([unknownRunMessage(runId)]);
+    const code = isUnknown ? CLOSE_NORMAL : closeCodeOf(error);
+    // A run that is found corrupt while clients follow it is logged once for all of them.
+    const isReported = announced !== null && error instanceof RunCorrupt;
+    if (code === CLOSE_FAULT && !isReported) onFault(error);
+    close(code);
+  });
 }
 
 /** The abort reason; without one, each signal would create an error. */

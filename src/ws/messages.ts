@@ -2,6 +2,7 @@
 import type { ChannelMessage, GateAction } from '../generated/schemas.js';
 import { problemOf } from '../api/problems.js';
 import { ServiceStopping } from '../errors.js';
+import { RunErased } from '../run/errors.js';
 import type { RunState } from '../run/state.js';
 import { isFinished, iterationShown, openPauseOf } from '../run/state.js';
 
@@ -116,5 +117,6 @@ export const CLOSE_UNAUTHORIZED = 4401;
 /** The code to close a socket with after an error: 1013 where the REST edge answers 503. */
 export function closeCodeOf(error: unknown): number {
   if (error instanceof ServiceStopping) return CLOSE_RESTART;
+  if (error instanceof RunErased) return CLOSE_NORMAL;
   return problemOf(error, '').status === 503 ? CLOSE_LATER : CLOSE_FAULT;
 }

@@ -1,6 +1,6 @@
 /** The rich stream of a run: sends a socket every event, and drafts while the model writes them. */
 import type { ChannelMessage } from '../generated/schemas.js';
-import type { RunFeed } from '../projections/run-feed.js';
+import type { RunFeed } from '../run/runs/feed.js';
 import type { RunQueries } from '../projections/run-queries.js';
 import type { RunEvent } from '../run/events.js';
 import type { TokenBus } from '../run/runs/tokens.js';

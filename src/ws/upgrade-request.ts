@@ -1,4 +1,5 @@
 /** The request of an upgrade: its target, the checks before its key, and refusals as plain HTTP answers. */
+import type { Problem } from '../generated/schemas.js';
 import type { IncomingMessage, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { ProblemForm } from '../api/problem-form.js';
@@ -53,19 +54,22 @@ export interface TargetRules extends SourceRules {
 export interface UpgradeRefusal {
   readonly status: number;
   readonly detail: string;
+  readonly erased?: Problem['erased'];
   readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** Refuses an upgrade; of a channel in the form of this service. */
 export function refuse(
   socket: Duplex,
-  { status, detail, headers = {} }: UpgradeRefusal,
+  { status, detail, erased, headers = {} }: UpgradeRefusal,
   { path, problemForms }: { readonly path: string } & Pick<TargetRules, 'problemForms'> = OF_CHANNELS,
 ): void {
   // Node does not watch an upgraded connection. Without this, a peer that never ends its side would keep it open
   // forever.
   socket.once('finish', () => socket.destroy());
-  socket.end(rawAnswer(problemAt(path, { status, body: { detail }, headers }, problemForms)));
+  socket.end(
+    rawAnswer(problemAt(path, { status, body: { detail, ...(erased && { erased }) }, headers }, problemForms)),
+  );
 }
 
 const OF_CHANNELS = { path: '', problemForms: [] };

@@ -11,6 +11,7 @@ import { placesFor } from '../api/access/places.js';
 import { problemOf } from '../api/problems.js';
 import type { Authenticator } from '../keys/authenticator.js';
 import type { Grant } from '../keys/caller.js';
+import type { RunQueries } from '../projections/run-queries.js';
 import type { System } from '../system/system.js';
 import type { ChannelOptions } from './channel.js';
 import { serveChannel } from './channel.js';
@@ -42,6 +43,7 @@ export interface ChannelServerOptions
   readonly authenticator: AuthenticationRules['authenticator'] & Pick<Authenticator, 'watch'>;
   readonly system: Pick<System, 'after' | 'uuid'>;
   readonly limits: Pick<Limits, 'request'>;
+  readonly queries: RichChannelOptions['queries'] & Pick<RunQueries, 'assertNotErased'>;
   readonly unsent: SendQueueOptions['unsent'];
 }
 
@@ -121,6 +123,7 @@ export class ChannelServer {
     const overLimit = refusedOverLimit(request, caller, this.#options);
     if (overLimit !== null) return refuse(socket, overLimit);
     if (target.stream === 'invalid') return refuse(socket, { status: 422, detail: target.detail });
+    await this.#options.queries.assertNotErased(target.runId);
     const freePlace = this.#isStopped ? null : this.#places.take(caller.actor);
     if (freePlace === null) return refuse(socket, TOO_MANY_SOCKETS);
     if (socket.destroyed) freePlace();
@@ -207,7 +210,7 @@ function refuseAfter(
   const { status, body, headers } = problemOf(error, system.uuid());
   if (status === 500) onFault(error);
   if (error instanceof AccessRefused) onAccessRefused(error, request);
-  refuse(socket, { status, detail: body.detail, headers });
+  refuse(socket, { status, headers, ...body });
 }
 
 /** Time between pings in milliseconds. */

@@ -11,7 +11,7 @@ import type { EventLog, RecordedEvent } from '../../src/eventlog/port.js';
 import { CorruptRuns } from '../../src/projections/corrupt-runs.js';
 import { Projector } from '../../src/projections/projector.js';
 import { History } from '../../src/projections/run-history.js';
-import { RunsInMemory } from '../../src/projections/runs-in-memory.js';
+import { RunStates } from '../../src/run/runs/states.js';
 import type { ViewsClient } from '../../src/projections/views/views-client.js';
 import { openViews } from '../../src/projections/views/views-client.js';
 import { chartCache } from '../../src/run/chart/machine.js';
@@ -53,7 +53,7 @@ describe('The background check of records', () => {
     // The test never starts the projector, as if the log were unreachable.
     projector = new Projector({
       log,
-      views: new RunsInMemory(readerOf(log)),
+      states: new RunStates(readerOf(log)),
       history,
       system,
       onFault,
@@ -71,8 +71,13 @@ describe('The background check of records', () => {
     return corrupt;
   };
   const eventOf = (id: string): RecordedEvent => ({
-    ...{ id: uuid(), type: 'DocumentDeleted', data: '{}', metadata: {} },
-    ...{ stream: documentStream(id), revision: 0, position: '1' as RecordedEvent['position'] },
+    id: uuid(),
+    type: 'DocumentDeleted',
+    data: '{}',
+    metadata: {},
+    stream: documentStream(id),
+    revision: 0,
+    position: '1' as RecordedEvent['position'],
   });
 
   it('ends with the service even if the views never catch up with the log', async () => {
@@ -86,7 +91,14 @@ describe('The background check of records', () => {
       onFault,
     });
     const runs = new RunAudits({
-      ...{ log, charts: chartCache(), corruptRuns, logger, system, reader: readerOf(log), history, projector },
+      log,
+      charts: chartCache(),
+      corruptRuns,
+      logger,
+      system,
+      reader: readerOf(log),
+      history,
+      projector,
     });
     await runs.check([{ runId, owner: null }]);
     await runs.stop();
@@ -108,14 +120,12 @@ describe('The background check of records', () => {
       },
     });
     const documents = new DocumentAudits({
-      ...{
-        log: failing,
-        history,
-        corruptDocuments: corruptDocument('a'),
-        projector,
-        system: manual,
-        logger,
-      },
+      log: failing,
+      history,
+      corruptDocuments: corruptDocument('a'),
+      projector,
+      system: manual,
+      logger,
     });
     documents.onDocumentChanged(eventOf('a'));
     for (const waitMs of [50, 100]) {

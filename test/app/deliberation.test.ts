@@ -78,8 +78,13 @@ describe('Panels, ranks, judges and juries', () => {
     const [failure] = dataOf(events, 'NodeFailed');
     expect(failure).to.include({ member: 'failing-id', final: true });
     const of = (name: string) => ({
-      ...{ step: 1, node: 'panel', member: `${name}-id`, label: `The ${name}`, model: `openai/${name}` },
-      ...{ text: null, error: null },
+      step: 1,
+      node: 'panel',
+      member: `${name}-id`,
+      label: `The ${name}`,
+      model: `openai/${name}`,
+      text: null,
+      error: null,
     });
     expect(await deliberation(runId)).to.deep.equal({
       answers: [
@@ -189,7 +194,10 @@ describe('Panels, ranks, judges and juries', () => {
     expect(analysis?.analysis.blind_spots).to.deep.equal(['Their roots']);
     expect(juries).to.deep.equal([
       {
-        ...{ step: 11, node: 'jury', aggregate: 'lowest', score: 6 },
+        step: 11,
+        node: 'jury',
+        aggregate: 'lowest',
+        score: 6,
         scores: ['ash', 'elm', 'fir'].map((name) => {
           return { member: `${name}-id`, model: `openai/${name}`, score: name === 'ash' ? 6 : 9, feedback: name };
         }),

@@ -16,14 +16,12 @@ describe('A server before its context is created', () => {
     let seen = 0;
     const server = createServer().on('request', () => (seen += 1));
     const earlyRequests = queueEarlyRequests(server, {
-      ...{
-        system: nodeSystem(),
-        unsent: new SharedBytes(),
-        basePath: '',
-        corsOrigins: [],
-        problemForms: [],
-        isOwnHost: () => true,
-      },
+      system: nodeSystem(),
+      unsent: new SharedBytes(),
+      basePath: '',
+      corsOrigins: [],
+      problemForms: [],
+      isOwnHost: () => true,
       onFault: () => expect.fail('Nothing fails'),
       onAccessRefused: () => expect.fail('Nothing is refused'),
     });

@@ -23,7 +23,9 @@ describe('A service whose log accepts no heartbeat', () => {
     let isTaken = true;
     const system = passingSystem(INTERVALS);
     const { url, faults } = (service = await startService({
-      ...{ model: instantModel(), system, cluster: CLUSTER },
+      model: instantModel(),
+      system,
+      cluster: CLUSTER,
       decorate: (log) =>
         changedLog(log, {
           append: (stream, events, expected) =>

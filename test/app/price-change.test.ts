@@ -31,7 +31,8 @@ describe('A run whose prices change at a restart', () => {
   const open = async (perToken: number): Promise<TestEngine> => {
     const prices = { 'model-x': { input_cost_per_token: perToken, output_cost_per_token: perToken } };
     return await openTestEngine({
-      ...{ path: dir.path, prices },
+      path: dir.path,
+      prices,
       model: openAiModel({ apiKey: 'k', baseUrl: server.url, model: 'model-x' }),
     });
   };
@@ -51,7 +52,11 @@ describe('A run whose prices change at a restart', () => {
   const approve = async (node: string, factor: number): Promise<number> => {
     const usd = neededBudget(await pausedBefore(node), engine.registry.decisionContext())?.usd ?? 0;
     await engine.registry.decidePause(RUN, {
-      ...{ caller: ANYONE, comment: null, keyHash: null, bodyHash: node, budget: { usd: usd * factor } },
+      caller: ANYONE,
+      comment: null,
+      keyHash: null,
+      bodyHash: node,
+      budget: { usd: usd * factor },
       expectedSeq: null,
       choice: { action: 'approve', modifiedState: null },
     });

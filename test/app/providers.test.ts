@@ -42,10 +42,15 @@ describe('A council of many providers', () => {
     anthropic = await fakeAnthropic([anthropicSays('by anthropic')]);
     gemini = await fakeGemini([geminiSays('by gemini')]);
     const config = readConfig({
-      ...{ OPENAI_API_KEY: KEYS.openai, OPENAI_BASE_URL: openai.url, OPENAI_MODEL: 'gpt-x' },
-      ...{ ANTHROPIC_API_KEY: KEYS.anthropic, ANTHROPIC_BASE_URL: `${anthropic.url}/v1/` },
-      ...{ GEMINI_API_KEY: KEYS.gemini, GEMINI_BASE_URL: gemini.url },
-      ...{ OLLAMA_BASE_URL: `${ollama.url}/v1`, OLLAMA_MODEL: 'llama-x' },
+      OPENAI_API_KEY: KEYS.openai,
+      OPENAI_BASE_URL: openai.url,
+      OPENAI_MODEL: 'gpt-x',
+      ANTHROPIC_API_KEY: KEYS.anthropic,
+      ANTHROPIC_BASE_URL: `${anthropic.url}/v1/`,
+      GEMINI_API_KEY: KEYS.gemini,
+      GEMINI_BASE_URL: gemini.url,
+      OLLAMA_BASE_URL: `${ollama.url}/v1`,
+      OLLAMA_MODEL: 'llama-x',
     });
     const model = routedModel(config.providers, { ...config, system: nodeSystem() });
     service = await startService({ model, modelOutageMs: 0 });

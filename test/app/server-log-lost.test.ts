@@ -169,8 +169,12 @@ describe('The log on a server', () => {
     const copy = await backedUp();
     for (const contents of [null, copy]) {
       child = startChild(process.execPath, [MAIN], {
-        ...{ PATH: process.env['PATH'], PORT: '0', DATA_DIR: join(dir.path, nodeSystem().uuid()) },
-        ...{ EVENTSTORE_URL: server.url, EVENTSTORE_PREFIX: 'own', HEARTBEAT_MS: '50' },
+        PATH: process.env['PATH'],
+        PORT: '0',
+        DATA_DIR: join(dir.path, nodeSystem().uuid()),
+        EVENTSTORE_URL: server.url,
+        EVENTSTORE_PREFIX: 'own',
+        HEARTBEAT_MS: '50',
       });
       const rest = restClient(await addressOf(child));
       await rest.until(await rest.start(), isOver);
@@ -190,7 +194,9 @@ describe('The log on a server', () => {
     for (const aheadMs of [120_000, -120_000, 0]) {
       const system = { ...nodeSystem(), now: () => new Date(Date.now() + aheadMs).toISOString() };
       service = await startService({
-        ...{ dataDir: join(dir.path, 'data'), eventStore: { url: server.url, prefix: 'own' }, system },
+        dataDir: join(dir.path, 'data'),
+        eventStore: { url: server.url, prefix: 'own' },
+        system,
         cluster: { heartbeatMs: 50, suspectAfterMs: 5_000 },
       });
       await untilTrue(async () => Math.abs(((await skewOf()) ?? Infinity) - aheadMs / 1_000) < 1);

@@ -157,6 +157,9 @@ describe('A council with tools', () => {
       ['web_search', 1],
       ['pdf_reader', 1],
     ]);
+    expect(factsOf(events, 'ToolCalled').flatMap(({ hits }) => hits.filter((hit) => 'url' in hit))).to.deep.equal([
+      { url: 'https://example.org/oaks', title: 'Oaks', score: null, text: 'On Do oaks grow slowly?' },
+    ]);
     expect(run && finalDraftOf(run))
       .to.include('## Looked up')
       .and.include(`"Elms are tall, oaks are not." ${markOf(TREES, 2)}`)

@@ -57,7 +57,11 @@ describe('The deliberation of a run', () => {
     const scored = start.when(by('jury', 'y', { score: 7, feedback: 'Good' }));
     expect((await deliberation(scored.events)).juries).to.deep.equal([
       {
-        ...{ step: 1, node: 'jury', aggregate: 'mean', score: null, agreement: null },
+        step: 1,
+        node: 'jury',
+        aggregate: 'mean',
+        score: null,
+        agreement: null,
         scores: [{ member: 'y', model: 'model-1', score: 7, feedback: 'Good' }],
       },
     ]);

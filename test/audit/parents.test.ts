@@ -43,7 +43,13 @@ describe('What the parent of a fork had recorded', () => {
     (record: Story): FoldEvents =>
     (runId, fold, max) =>
       fold(each((runId === RUN_ID ? record : fork).events.slice(0, max)));
-  const chunksIn = async (record: Story) => (await citedPagesOf(FORK_ID, reading(record)))?.map(({ chunks }) => chunks);
+  const depsOf = (folded: FoldEvents) => ({
+    folded,
+    pagesOf: () => Promise.resolve(null),
+    pause: () => Promise.resolve(),
+  });
+  const chunksIn = async (record: Story) =>
+    (await citedPagesOf(FORK_ID, depsOf(reading(record))))?.map(({ chunks }) => chunks);
   const textsIn = async (record: Story) =>
     (await deliberationOf(FORK_ID, reading(record)))?.answers.map(({ text }) => text);
 

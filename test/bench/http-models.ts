@@ -78,9 +78,14 @@ type HttpEffort = Pick<Effort, 'warmUpSeconds' | 'httpSeconds'> & { readonly sta
 
 function environmentAt(port: number): Readonly<Record<string, string>> {
   return {
-    ...{ MODEL_PROVIDER: 'openai' },
-    ...{ OPENAI_BASE_URL: `http://127.0.0.1:${port}/v1`, OPENAI_API_KEY: 'none', OPENAI_MODEL: 'slow' },
-    ...{ MAX_MODEL_CALLS: '10000', MAX_ACTIVE_RUNS: '10000', MAX_RUNS_PER_MINUTE: '0', LOG_LEVEL: 'warn' },
+    MODEL_PROVIDER: 'openai',
+    OPENAI_BASE_URL: `http://127.0.0.1:${port}/v1`,
+    OPENAI_API_KEY: 'none',
+    OPENAI_MODEL: 'slow',
+    MAX_MODEL_CALLS: '10000',
+    MAX_ACTIVE_RUNS: '10000',
+    MAX_RUNS_PER_MINUTE: '0',
+    LOG_LEVEL: 'warn',
   };
 }
 

@@ -62,7 +62,7 @@ async function filled(views: ViewsClient, count: number): Promise<number> {
   for (let from = 0; from < count; from += BATCH) {
     const runs = Array.from({ length: Math.min(BATCH, count - from) }, (_, at) => runAt(from + at, random));
     const startedMs = performance.now();
-    await views.write({ runs, blueprints: [], documents: [] }, null);
+    await views.write({ runs, blueprints: [], documents: [], leaves: [] }, null);
     spentMs += performance.now() - startedMs;
   }
   return spentMs;

@@ -27,7 +27,10 @@ const DRAFT = answerOf('The sea is wide, cold and full of life. '.repeat(20));
 
 function answerOf(content: string): string {
   return JSON.stringify({
-    ...{ id: 'chatcmpl-1', object: 'chat.completion', created: 1_790_000_000, model: 'slow' },
+    id: 'chatcmpl-1',
+    object: 'chat.completion',
+    created: 1_790_000_000,
+    model: 'slow',
     choices: [{ index: 0, message: { role: 'assistant', content }, finish_reason: 'stop' }],
     usage: { prompt_tokens: 120, completion_tokens: 180, total_tokens: 300 },
   });

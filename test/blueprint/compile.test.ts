@@ -99,7 +99,7 @@ describe('A compiled blueprint', () => {
 
   it('records the settings of nodes with defaults, and no unknown fields', () => {
     const settings = { model: 'm', temperature: 0.5, maxOutputTokens: 9, timeoutMs: 7, maxAttempts: 2 };
-    const [own, plain] = graphOf({ nodes: [{ id: 'a', ...settings, ...{ colour: 'red' } }, { id: 'b' }] }).nodes;
+    const [own, plain] = graphOf({ nodes: [{ id: 'a', ...settings, colour: 'red' }, { id: 'b' }] }).nodes;
     expect(own).to.deep.include(settings);
     expect(own).not.to.have.property('colour');
     expect(plain).to.include(DEFAULTS);

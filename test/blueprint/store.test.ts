@@ -210,6 +210,8 @@ describe('The blueprint store', () => {
       ...[
         { ...good, nodes: {} },
         { ...good, nodes: [{ id: 'a' }] },
+        { ...good, nodes: good.nodes.map((node) => ({ ...node, approvals: 'pending' })) },
+        { ...good, nodes: good.nodes.map((node) => ({ ...node, members: 'all' })) },
         { ...good, edges: [null] },
       ],
     ];
@@ -221,39 +223,6 @@ describe('The blueprint store', () => {
     await blueprints.remove('plain');
     expect(await blueprints.find('plain')).to.equal(null);
     await blueprints.create(PLAIN);
-  });
-
-  it('ignores an invalid approvals field in a record older than approvals', async () => {
-    const blueprints = storeOn(log);
-    const good = await blueprints.create(PLAIN);
-    const withOwn = (own: unknown): object => ({
-      ...good,
-      nodes: good.nodes.map((node) => ({ ...node, approvals: own })),
-    });
-    for (const own of ['pending', null, { by: 'ann' }, 7]) {
-      await save({ blueprint: withOwn(own) });
-      expect(await blueprints.find('plain')).to.deep.equal(good);
-    }
-    await save({ blueprint: withOwn({ by: ['ann'] }) });
-    expect((await blueprints.find('plain'))?.nodes[0]?.approvals).to.deep.equal({ by: ['ann'] });
-    await save({ blueprint: withOwn('pending'), actor: null });
-    expect(await rejectionOf(blueprints.find('plain'))).to.be.instanceOf(BlueprintCorrupt);
-  });
-
-  it('ignores invalid members in a record older than panels', async () => {
-    const blueprints = storeOn(log);
-    const good = await blueprints.create(PLAIN);
-    const own: readonly object[] = [
-      { members: 'all' },
-      { members: [7] },
-      { quorum: 'most' },
-      { keep: true },
-      { aggregate: 3 },
-    ];
-    for (const fields of own) {
-      await save({ blueprint: { ...good, nodes: good.nodes.map((node) => ({ ...node, ...fields })) }, actor: null });
-      expect(await blueprints.find('plain')).to.deep.equal(good);
-    }
   });
 
   it('chains its events by hash, also across a deletion', async () => {

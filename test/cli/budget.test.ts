@@ -137,9 +137,17 @@ describe('The budget of council run', () => {
 
 describe('The line of an event', () => {
   const failed = {
-    ...{ seq: 7, id: 'x', type: 'NodeFailed', at: '2026-01-01T00:00:00.000Z', hash: '' },
+    seq: 7,
+    id: 'x',
+    type: 'NodeFailed',
+    at: '2026-01-01T00:00:00.000Z',
+    hash: '',
     data: {
-      ...{ step: 1, node: 'poet', attempt: 1, kind: 'model_outage', retryable: true },
+      step: 1,
+      node: 'poet',
+      attempt: 1,
+      kind: 'model_outage',
+      retryable: true,
       message: `The server is away. ${'Why? '.repeat(60)}End.`,
       fallbackTo: 'anthropic/other',
     },

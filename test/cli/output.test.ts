@@ -31,13 +31,13 @@ describe('The output of a run', () => {
   });
 
   it('is the unchanged draft, on a terminal without control characters', async () => {
-    await writeResult(RESULT, { stream: stream(false), isJson: false });
+    await writeResult(RESULT, { stream: stream(false), isJson: false, hasOutput: false });
     expect(written).to.equal(`${RESULT.final_draft ?? ''}\n`);
     written = '';
-    await writeResult(RESULT, { stream: stream(true), isJson: false });
+    await writeResult(RESULT, { stream: stream(true), isJson: false, hasOutput: false });
     expect(written).to.equal('The \uFFFD[31m sea\uFFFD\n\tis deep.\n');
     written = '';
-    await writeResult(RESULT, { stream: stream(true), isJson: true });
+    await writeResult(RESULT, { stream: stream(true), isJson: true, hasOutput: false });
     expect(written).to.not.match(/[\x1b\x9b]/);
     expect(JSON.parse(written)).to.include({ status: 'completed' });
   });
@@ -45,11 +45,11 @@ describe('The output of a run', () => {
   it('fails on a full disk, but not when the reader has closed the pipe', async () => {
     const full = Object.assign(new Error('no space left'), { code: 'ENOSPC' });
     for (const isJson of [false, true]) {
-      const lost = await rejectionOf(writeResult(RESULT, { stream: stream(false, full), isJson }));
+      const lost = await rejectionOf(writeResult(RESULT, { stream: stream(false, full), isJson, hasOutput: false }));
       expect(lost).to.be.instanceOf(OutputLost);
       expect(lost).to.have.property('message').that.includes(RESULT.run_id).and.includes('no space left');
     }
     const gone = Object.assign(new Error('broken pipe'), { code: 'EPIPE' });
-    await writeResult(RESULT, { stream: stream(false, gone), isJson: false });
+    await writeResult(RESULT, { stream: stream(false, gone), isJson: false, hasOutput: false });
   });
 });

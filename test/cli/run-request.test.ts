@@ -13,7 +13,7 @@ describe('The blueprint of council run', () => {
   const read = (nodes: readonly object[], edges: readonly object[] = []) => {
     const blueprintFile = join(dir.path, 'blueprint.json');
     writeFileSync(blueprintFile, JSON.stringify({ name: 'x', nodes, edges }));
-    return readRunRequest({ topic: 'Trees', blueprintFile, isGodMode: false, budget: null }, openSchemas());
+    return readRunRequest({ topic: 'Trees', blueprintFile, isGodMode: false, budget: null, matter: {} }, openSchemas());
   };
 
   it('gets a warning for a rank without a panel and for fields that a run ignores', () => {

@@ -47,6 +47,8 @@ describe('council runs', () => {
     expect(await listed('--to', '2020-01-01')).to.deep.equal([]);
     expect(await listed('--actor', 'nobody')).to.deep.equal([]);
     expect(await listed('--parent', oaks)).to.deep.equal([]);
+    expect(await listed('--parent-run', oaks)).to.deep.equal([]);
+    expect(await listed('--children', '--q', 'oaks')).to.deep.equal([oaks]);
     const first = await council.ask('runs', '--limit', '1');
     expect(idsIn(first.stdout)).to.deep.equal([elms]);
     expect(first.stderr).to.equal('There are more runs: --limit N lists more, --json and --csv export all\n');

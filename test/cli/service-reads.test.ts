@@ -9,7 +9,10 @@ import { COMMANDS } from '../support/wordy-model.js';
 
 const TREES = pdfWith(['Oaks are trees.', 'Elms are tall.']);
 const MARK = idOf(TREES).slice(0, 8);
-const RESEARCH = [asks(['pdf_reader', { query: 'tall trees', top_k: 5 }]), { text: `Oaks [${MARK}:1], [deadbeef:9].` }];
+const RESEARCH = [
+  asks(['pdf_reader', { query: 'tall trees', top_k: 5 }]),
+  { text: `“Oaks are not trees” [${MARK}:1], as others say [deadbeef:9].` },
+];
 
 describe('The commands that show what a service knows', () => {
   const council = councilService({ model: scriptedModel(RESEARCH) });
@@ -31,7 +34,10 @@ describe('The commands that show what a service knows', () => {
     expect(json).to.deep.equal(await answerAt(`/api/runs/${runId}/sources`));
     expect(text.split('\n')).to.deep.equal([
       `${MARK}:1  trees.pdf page 1, chunk 0`,
+      '            not found in it: “Oaks are not trees”',
       'deadbeef:9  no tool of the run has found page 9',
+      '',
+      'The quotation was not found in its source.',
       '',
     ]);
   });

@@ -95,6 +95,13 @@ describe('council run --url', () => {
     const [run] = await service.context.queries.list({ limit: 1, offset: 0 });
     const decided = factsOf(await recordOf(service.context.log, run?.id ?? ''), 'GateDecided');
     expect(decided.map(({ comment }) => comment)).to.deep.equal(['Go on.', null]);
+    // The decision says which draft the terminal has shown, and when: before the answer, after the pause.
+    const shown = decided.map(({ shownDraftHash }) => shownDraftHash);
+    expect(decided.map(({ review }) => review?.draftSha256)).to.deep.equal(shown);
+    expect(shown)
+      .to.deep.equal([null, shown.at(-1)])
+      .and.not.deep.equal([null, null]);
+    for (const { review } of decided) expect(review?.openedAt).to.match(/^\d{4}-.*Z$/);
     expect(JSON.parse((await restClient(service.url).get('/api/councils/')).text)).to.deep.equal([]);
   });
 

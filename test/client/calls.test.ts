@@ -47,13 +47,39 @@ describe('The client', () => {
     const run = await council.runs.start({ topic: 'Trees' });
     const result = await run.result();
     expect(result).to.include({ run_id: run.id, status: 'completed' });
-    expect(await run.status()).to.deep.equal(result);
+    expect({ ...(await run.status()), output: null }).to.deep.equal(result);
+    expect(await run.material()).to.equal('');
     expect(await council.runs.get(run.id)).to.deep.include({ id: run.id, final_draft: result.final_draft });
     expect(await run.state({ at: 0 })).to.deep.include({ seq: 0, final_draft: null });
     expect(await run.verify()).to.include({ valid: true });
     expect(await run.pause()).to.equal(null);
     const exported = await allOf(run.export());
     expect(Buffer.concat(exported).toString().trimEnd().split('\n')).to.have.lengthOf((await run.verify()).events);
+  });
+
+  it('starts a run with material, documents and an output schema, also as a trial and a fork', async () => {
+    const outputSchema = { type: 'object', properties: { draft: { type: 'string' } }, required: ['draft'] };
+    const material = '\uFEFFClause 1: naïve';
+    const run = await council.runs.start<{ readonly draft: string }>({ topic: 'Trees', material, outputSchema });
+    const result = await run.result();
+    if (result.status !== 'completed') throw new Error(result.error ?? result.status);
+    const { draft }: { readonly draft: string } = result.output;
+    expect(draft).to.equal(result.final_draft);
+    expect(await run.material()).to.equal(material);
+    const fork = await run.fork({ at: 2, changes: { material: '' } });
+    expect((await fork.result()).output?.draft).to.be.a('string');
+    expect(await fork.material()).to.equal('');
+    const blueprint = { ...PAIR, output_schema: outputSchema };
+    const trial = await council.runs.tryBlueprint<{ readonly draft: string }>({ topic: 'Trees', material, blueprint });
+    expect((await trial.result()).output?.draft).to.be.a('string');
+    expect(await council.blueprints.create(blueprint)).to.deep.include({ output_schema: outputSchema });
+    const documents = ['gone'];
+    for (const refused of [
+      council.runs.start({ topic: 'Trees', documents }),
+      council.runs.tryBlueprint({ topic: 'Trees', blueprint: { ...PAIR, documents } }),
+      council.blueprints.create({ ...PAIR, documents }),
+    ])
+      expect(await rejectionOf(refused)).to.be.instanceOf(InvalidError);
   });
 
   it('returns the chart of a run after an event, the chart of a blueprint, and the genealogy of a draft', async () => {

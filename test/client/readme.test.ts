@@ -61,7 +61,14 @@ describe("The examples of the client's README", () => {
     Reflect.set(globalThis, 'sayInExample', (...words: unknown[]) => void said.push(words));
     writeFileSync(file, `const console = { log: globalThis.sayInExample };\n${outputText}`);
     await import(pathToFileURL(file).href);
-    expect(said.flat()).to.include.members(['master_agent', 'RunCompleted', 'completed', 2]);
+    expect(said.flat()).to.include.members([
+      'master_agent',
+      'RunCompleted',
+      'completed',
+      2,
+      'a letter',
+      'Dear mayor, …',
+    ]);
     expect(service.faults).to.deep.equal([]);
   });
 });

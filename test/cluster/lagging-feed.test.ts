@@ -24,8 +24,8 @@ const CHECK_MS = 1_000;
 const OUT_OF_TURN_MS = 250;
 const { uuid } = nodeSystem();
 
-interface Instance extends Omit<TestEngine, 'feed'> {
-  readonly feed: Feed;
+interface Instance extends TestEngine {
+  readonly subscription: Subscription;
   /** Number of complete reads by this instance, by run. */
   readonly reads: Map<string, number>;
   /** Checks for orphans since the start. */
@@ -33,13 +33,13 @@ interface Instance extends Omit<TestEngine, 'feed'> {
 }
 
 /** The subscription of one instance, which a test can delay. */
-interface Feed {
+interface Subscription {
   /** Delivers events up to a position only. */
   holdAt(position: Position | null): void;
   release(): void;
 }
 
-describe('An instance whose feed lags behind the log', () => {
+describe('An instance whose subscription lags behind the log', () => {
   let dir: TempDir;
   let shared: SharedLog;
   let instances: Instance[];
@@ -50,7 +50,7 @@ describe('An instance whose feed lags behind the log', () => {
     instances = [];
   });
   afterEach(async () => {
-    for (const { feed } of instances) feed.release();
+    for (const { subscription } of instances) subscription.release();
     await Promise.all(instances.map((each) => each.stop()));
     await shared.close();
     dir.remove();
@@ -58,7 +58,7 @@ describe('An instance whose feed lags behind the log', () => {
 
   async function open(model: ScriptedModel, options: Partial<OpenEngineOptions> = {}): Promise<Instance> {
     const reads = new Map<string, number>();
-    const { log, feed } = delayed(shared.log, (runId) => reads.set(runId, (reads.get(runId) ?? 0) + 1));
+    const { log, subscription } = delayed(shared.log, (runId) => reads.set(runId, (reads.get(runId) ?? 0) + 1));
     let checks = 0;
     const time = passingSystem([CLUSTER.heartbeatMs, CHECK_MS, OUT_OF_TURN_MS]);
     const system = {
@@ -72,11 +72,15 @@ describe('An instance whose feed lags behind the log', () => {
     };
     const path = join(dir.path, uuid());
     const engine = await openTestEngine({
-      ...{ path, model, system, cluster: CLUSTER, openLog: () => Promise.resolve(log) },
+      path,
+      model,
+      system,
+      cluster: CLUSTER,
+      openLog: () => Promise.resolve(log),
       ...options,
     });
     await engine.recover();
-    const instance = { ...engine, feed, reads, checks: () => checks };
+    const instance = { ...engine, subscription, reads, checks: () => checks };
     instances.push(instance);
     return instance;
   }
@@ -102,25 +106,25 @@ describe('An instance whose feed lags behind the log', () => {
   const readsOf = ({ reads }: Instance, runIds: readonly string[]): readonly number[] =>
     runIds.map((runId) => reads.get(runId) ?? 0);
 
-  it('reads each run once if it takes and ends the run before its feed delivers the events', async () => {
+  it('reads each run once if it takes and ends the run before its subscription delivers the events', async () => {
     const model = holdsFirst();
     const instance = await open(model, { maxActiveRuns: 1 });
     const runIds = await startAt(instance, 8);
-    instance.feed.holdAt(await shared.log.head());
+    instance.subscription.holdAt(await shared.log.head());
     model.held[0]?.release();
     await untilRecorded('RunCompleted', runIds);
     await afterChecks(instance, 10);
     expect(readsOf(instance, runIds)).to.deep.equal([0, 1, 1, 1, 1, 1, 1, 1]);
-    instance.feed.release();
+    instance.subscription.release();
     await allFinished(instance, runIds);
     for (const runId of runIds) expect(await claimsOf(runId)).to.deep.equal(['started']);
   });
 
-  it('does not read a cancelled run again before its feed delivers the cancellation', async () => {
+  it('does not read a cancelled run again before its subscription delivers the cancellation', async () => {
     const model = holdsFirst();
     const instance = await open(model, { maxActiveRuns: 1 });
     const [first = '', ...waiting] = await startAt(instance, 4);
-    instance.feed.holdAt(await shared.log.head());
+    instance.subscription.holdAt(await shared.log.head());
     for (const runId of waiting) await instance.registry.cancel(runId);
     instance.reads.clear();
     model.held[0]?.release();
@@ -133,18 +137,18 @@ describe('An instance whose feed lags behind the log', () => {
     const model = scriptedModel((_, index) => (index < 2 ? 'hold' : { text: 'Draft' }));
     const other = await open(model, { maxActiveRuns: 1 });
     const instance = await open(scriptedModel(() => ({ text: 'Draft' })));
-    instance.feed.holdAt(await shared.log.head());
+    instance.subscription.holdAt(await shared.log.head());
     const [first = '', ...waiting] = await startAt(other, 2);
     const whenPending = await shared.log.head();
     model.held[0]?.release();
     await model.called(2);
     await untilRecorded('RunCompleted', [first]);
-    instance.feed.holdAt(whenPending);
+    instance.subscription.holdAt(whenPending);
     await untilTrue(() => readsOf(instance, waiting).every((reads) => reads > 0));
     await afterChecks(instance, 10);
     expect(readsOf(instance, waiting)).to.deep.equal([1]);
     await other.stop();
-    instance.feed.release();
+    instance.subscription.release();
     await allFinished(instance, waiting);
     expect(await claimsOf(waiting[0] ?? '')).to.deep.equal(['started', 'handover']);
   });
@@ -156,19 +160,22 @@ function holdsFirst(): ScriptedModel {
 }
 
 /** A log whose subscriptions can be delayed. It reports complete reads of runs. */
-function delayed(log: EventLog, onRead: (runId: string) => void): { readonly log: EventLog; readonly feed: Feed } {
+function delayed(
+  log: EventLog,
+  onRead: (runId: string) => void,
+): { readonly log: EventLog; readonly subscription: Subscription } {
   let isHeld = (_: Position): boolean => false;
   let moved = (): void => undefined;
   const moveTo = (next: typeof isHeld): void => {
     isHeld = next;
     moved();
   };
-  const feed: Feed = {
+  const subscription: Subscription = {
     holdAt: (limit) => moveTo((position) => limit === null || position > limit),
     release: () => moveTo(() => false),
   };
   return {
-    feed,
+    subscription,
     log: changedLog(log, {
       readStream(stream, range) {
         const runId = runIdOf(stream);

@@ -138,8 +138,13 @@ describeInBrowser('The editor of a council with several minds', (browser) => {
     expect(jury?.members).to.deep.equal([
       { id: 'm2', label: 'Member 2' },
       {
-        ...{ id: 'strict', label: 'Member 4', model: 'offline', systemPrompt: 'Be strict.', temperature: 0.5 },
-        ...{ maxOutputTokens: 500, fallbacks: ['offline', 'offline-2'] },
+        id: 'strict',
+        label: 'Member 4',
+        model: 'offline',
+        systemPrompt: 'Be strict.',
+        temperature: 0.5,
+        maxOutputTokens: 500,
+        fallbacks: ['offline', 'offline-2'],
       },
       { id: 'm3', label: 'Member 3' },
     ]);

@@ -161,8 +161,13 @@ describeInBrowser('A budget in the console', (browser) => {
 
 describe('The budget of a paused run', () => {
   const status: BudgetStatus = {
-    ...{ usd: 0.01, tokens: 100, spent_usd: 0, spent_tokens: 0, on_exceeded: 'pause' },
-    ...{ needed_usd: 0.012_3, needed_tokens: 90 },
+    usd: 0.01,
+    tokens: 100,
+    spent_usd: 0,
+    spent_tokens: 0,
+    on_exceeded: 'pause',
+    needed_usd: 0.012_3,
+    needed_tokens: 90,
   };
 
   it('is suggested with twice what the next calls need', () => {

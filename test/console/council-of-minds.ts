@@ -21,7 +21,12 @@ const edge = (source: string, target: string, condition: string | null = null) =
 type Node = Partial<GraphNode> & { readonly id: string };
 
 const PANEL: Node = {
-  ...{ id: 'panel', role: 'panel', countsIteration: true, quorum: 3, graceMs: 30_000, maxAttempts: 2 },
+  id: 'panel',
+  role: 'panel',
+  countsIteration: true,
+  quorum: 3,
+  graceMs: 30_000,
+  maxAttempts: 2,
   members: [
     { id: 'north', label: 'North', model: 'sea/large' },
     { id: 'east', label: 'East', model: 'sea/small' },
@@ -33,7 +38,11 @@ const PANEL: Node = {
 const RANK: Node = { id: 'review', label: 'Peer review', role: 'rank', countsIteration: false, keep: 2 };
 const JUDGE: Node = { id: 'judge', role: 'judge', countsIteration: false };
 const JURY: Node = {
-  ...{ id: 'jury', role: 'critic', countsIteration: false, graceMs: 0, aggregate: 'median' },
+  id: 'jury',
+  role: 'critic',
+  countsIteration: false,
+  graceMs: 0,
+  aggregate: 'median',
   members: ['a', 'b', 'c'].map((id) => ({ id, label: `Juror ${id.toUpperCase()}` })),
 };
 

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { createHash } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import type { Locator, Page } from 'playwright-core';
 import type { GateDecidedData } from '../../src/generated/schemas.js';
@@ -128,9 +129,36 @@ describeInBrowser('A decision in the console', (browser) => {
     expect(sent).to.deep.equal([]);
     await page.clock.runFor(1);
     await untilTrue(async () => (await decisionsOn(runId)).length === 1);
-    await page.clock.runFor(60_000);
-    expect(await messages(page).getByText('Rejected').count()).to.equal(0);
+    // The answer may reach the page later than the decision reaches the log.
+    await untilTrue(async () => {
+      await page.clock.runFor(60_000);
+      return (await messages(page).getByText('Rejected').count()) === 0;
+    });
     expect([sent.length, (await decisionsOn(runId)).map(({ action }) => action)]).to.deep.equal([1, ['reject']]);
+  });
+
+  it('says which draft was on the screen, in the inbox and on the page of the run', async () => {
+    const runId = await paused(rest, service, 'Seen');
+    const inbox = await openAs('ann', 'inbox');
+    const card = cardOf(inbox, 'Seen');
+    await card.getByText('No draft yet').waitFor();
+    await button(card, 'Approve').click();
+    await inbox.close();
+    await pausedBefore(service.context, runId, 'reader');
+    const page = await openAs('ann', `runs/${runId}`);
+    await page.getByRole('region', { name: 'Draft', exact: true }).getByText('A draft of the sea').waitFor();
+    const shownAt = Date.now();
+    // The page stays open for a while before the decision.
+    await page.waitForTimeout(1_100);
+    await button(page, 'Approve').click();
+    await page.close();
+    await untilTrue(async () => (await decisionsOn(runId)).length === 2);
+    const decided = await decisionsOn(runId);
+    expect(decided.map(({ review }) => review?.draftSha256)).to.deep.equal([
+      null,
+      createHash('sha256').update('A draft of the sea').digest('hex'),
+    ]);
+    expect(Math.abs(Date.parse(decided[1]?.review?.openedAt ?? '') - shownAt)).to.be.below(1_000);
   });
 
   for (const { how, leave } of [

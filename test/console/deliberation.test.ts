@@ -121,7 +121,9 @@ describeInBrowser('The deliberation of a run', (browser) => {
   soakIt('has labels in events and in a comparison, not the letters that reviewers saw', async () => {
     const page = await open('?tab=events');
     const ranked = page.getByRole('list', { name: 'Events' }).getByText('of Peer review ranked the answers').first();
-    const { seq } = EVENTS.find(({ data }) => 'output' in data && 'ranking' in data.output) ?? { seq: -1 };
+    const { seq } = EVENTS.find(({ type, data }) => type === 'NodeCompleted' && 'ranking' in data.output) ?? {
+      seq: -1,
+    };
     await page.goto(`${service.url}/console/runs/${RUN_ID}?tab=events&at=${seq}`);
     expect(await ranked.innerText()).to.match(
       /^(North|East|South|West) of Peer review ranked the answers: (North|East|South), then (North|East|South)/,

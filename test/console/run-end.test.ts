@@ -71,7 +71,8 @@ describeInBrowser('The end of a run', (browser) => {
 
   soakIt('says on the page of a run that waits what happens at its deadline', async () => {
     const { id } = await council.blueprints.create({
-      ...{ name: 'Hurried', nodes: [{ id: 'poet' }] },
+      name: 'Hurried',
+      nodes: [{ id: 'poet' }],
       approvals: { deadline: { after_ms: 86_400_000, then: 'reject' } },
     });
     const run = await council.runs.start({ topic: 'In a hurry', blueprint: id, godMode: true });

@@ -51,14 +51,36 @@ describe('A row of the list of runs', () => {
 
   it('has the tokens and the cost of the run, null if they are unknown', () => {
     const record: HistoryRecord = {
-      ...{ id: 'run', blueprint_id: null, actor: null, input_topic: 'The sea', status: 'running' },
-      ...{ execution_mode: 'auto-pilot', final_draft: null, critic_score: null, iteration_count: null, error: null },
-      ...{ created_at: ROW.createdAt, completed_at: null, duration_ms: null, waited_ms: 0, usage: null, trial: false },
+      id: 'run',
+      blueprint_id: null,
+      actor: null,
+      input_topic: 'The sea',
+      material_bytes: 0,
+      status: 'running',
+      execution_mode: 'auto-pilot',
+      final_draft: null,
+      critic_score: null,
+      iteration_count: null,
+      error: null,
+      created_at: ROW.createdAt,
+      completed_at: null,
+      duration_ms: null,
+      waited_ms: 0,
+      usage: null,
+      trial: false,
     };
     expect(rowOf(record)).to.include({ inputTokens: null, outputTokens: null, costUsd: null });
     const usage = {
-      ...{ input_tokens: 30, output_tokens: 15, cached_input_tokens: 4, reasoning_tokens: null, cost_usd: 0.5 },
-      ...{ calls: 3, repeated_calls: 0, unmetered_calls: 0, unpriced_calls: 0, by_model: [] },
+      input_tokens: 30,
+      output_tokens: 15,
+      cached_input_tokens: 4,
+      reasoning_tokens: null,
+      cost_usd: 0.5,
+      calls: 3,
+      repeated_calls: 0,
+      unmetered_calls: 0,
+      unpriced_calls: 0,
+      by_model: [],
     };
     expect(rowOf({ ...record, usage })).to.include({ inputTokens: 30, outputTokens: 15, costUsd: 0.5 });
     const unpriced = { ...usage, cost_usd: null, unpriced_calls: 3 };

@@ -181,7 +181,8 @@ function storeOver(query = '') {
     frame: (show) => void shows.push(show),
   });
   return {
-    ...{ store, place },
+    store,
+    place,
     asked: () => asked,
     feed: events.push,
     fail: events.fail,

@@ -83,8 +83,10 @@ describeInBrowser('The page of a run', (browser) => {
       const state = await council.run(RUN_ID).state({ at });
       const { shown } = await shownMoment(page);
       expect(Object.fromEntries(shown)).to.include({
-        ...{ Drafts: String(state.iteration_count), Score: String(state.critic_score) },
-        ...{ Verdict: state.route_decision, Feedback: String(state.feedback_history.length) },
+        Drafts: String(state.iteration_count),
+        Score: String(state.critic_score),
+        Verdict: state.route_decision,
+        Feedback: String(state.feedback_history.length),
         Topic: state.input_topic,
       });
     }
@@ -140,12 +142,21 @@ describeInBrowser('The page of a run', (browser) => {
       name: 'Panel',
       nodes: [
         {
-          ...{ id: 'panel', label: 'The panel', type: 'panel', systemPrompt: 'Answer on your own.', quorum: 2 },
+          id: 'panel',
+          label: 'The panel',
+          type: 'panel',
+          systemPrompt: 'Answer on your own.',
+          quorum: 2,
           members: [{ label: 'North', model: 'sea/large', systemPrompt: 'Look north.' }, 'sea/small'],
         },
         {
-          ...{ id: 'chair', label: 'The chair', systemPrompt: 'Bring the answers together.', temperature: 0.3 },
-          ...{ tools: { pdfReader: true }, maxAttempts: 7, timeoutMs: 90_000 },
+          id: 'chair',
+          label: 'The chair',
+          systemPrompt: 'Bring the answers together.',
+          temperature: 0.3,
+          tools: { pdfReader: true },
+          maxAttempts: 7,
+          timeoutMs: 90_000,
         },
       ],
       edges: [{ source: 'panel', target: 'chair' }],

@@ -145,7 +145,8 @@ describeInBrowser(`A list of ${RUNS} runs`, (browser) => {
     service = await startService({ dataDir: dir.path, eventStore: null, model: instantModel() });
     council = new CouncilClient({ url: service.url });
     // The service answers lists before it has folded all views.
-    await untilTrue(async () => (await council.runs.count()) === RUNS);
+    // The service refuses to count while it folds so many runs.
+    await untilTrue(async () => (await council.runs.count().catch(() => null)) === RUNS);
   });
   after(async () => {
     await service.stop();
@@ -312,7 +313,8 @@ describeInBrowser(`A list of ${RUNS} runs`, (browser) => {
       };
       const before = await busyMs();
       const fromMs = performance.now();
-      const started = await council.runs.count();
+      // As the list shows them: without test runs.
+      const started = await council.runs.count({ trial: false });
       const runs = await Promise.all(
         Array.from({ length: 100 }, (_, index) => council.runs.start({ topic: `Storm ${index}` })),
       );

@@ -1,7 +1,8 @@
 import { expect } from 'chai';
+import { readFileSync } from 'node:fs';
 import type { Page } from 'playwright-core';
 import { CouncilClient } from '../../src/client/client.js';
-import { describeInBrowser, faultsIn, overflows, settled } from '../support/console-browser.js';
+import { LOOKS, describeInBrowser, faultsIn, overflows, settled } from '../support/console-browser.js';
 import { councilKeys } from '../support/council-command.js';
 import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
@@ -28,6 +29,22 @@ describeInBrowser('The settings', (browser) => {
     await settled(page);
     return page;
   }
+
+  it('save the decisions of a time as a table', async () => {
+    const page = await openAs(admin, 'settings?tab=decisions');
+    await page.getByLabel('From (UTC)').fill('2026-01-01');
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'Download CSV' }).click(),
+    ]);
+    expect(download.suggestedFilename()).to.equal('oversight.csv');
+    expect(readFileSync(await download.path(), 'utf8')).to.match(
+      /^decided_at,actor,decided_by,action,[a-z0-9_,]*,votes\r\n$/,
+    );
+    expect(await faultsIn(page, true, LOOKS)).to.deep.equal([]);
+    const other = await openAs(reader, 'settings?tab=decisions');
+    await other.getByText('A key with the scope audit').waitFor();
+  });
 
   it('add a key whose text is shown once and works, show its use, and revoke it', async () => {
     const page = await openAs(admin, 'settings?tab=keys');

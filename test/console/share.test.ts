@@ -5,7 +5,10 @@ import { pathToFileURL } from 'node:url';
 import type { Page } from 'playwright-core';
 import { CouncilClient } from '../../src/client/client.js';
 import type { Run } from '../../src/client/run.js';
-import { inScript } from '../../src/console/share/shared-run.js';
+import { inScript, sharedRunIn } from '../../src/console/share/shared-run.js';
+import { openProof, parseVkey } from '../ledger/verifier.js';
+import { LEDGER_AT_ONCE } from '../support/ledger.js';
+import { untilTrue } from '../support/until-true.js';
 import { describeInBrowser, faultsIn } from '../support/console-browser.js';
 import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
@@ -27,15 +30,18 @@ describe('The embedded data of a shared file', () => {
 describeInBrowser('A shared run', (browser) => {
   const dir = tempDir();
   let service: RunningService;
+  let client: CouncilClient;
   let run: Run;
 
   before(async () => {
     const model = scriptedModel(({ answer }) => ({
       text: answer === 'draft' ? HOSTILE : JSON.stringify({ score: 9, feedback: HOSTILE }),
     }));
-    service = await startService({ model });
-    run = await new CouncilClient({ url: service.url }).runs.start({ topic: HOSTILE });
+    service = await startService({ model, ledger: LEDGER_AT_ONCE });
+    client = new CouncilClient({ url: service.url });
+    run = await client.runs.start({ topic: HOSTILE });
     await run.result();
+    await untilTrue(async () => (await run.proof()) !== null);
   });
   after(async () => {
     await service.stop();
@@ -65,9 +71,15 @@ describeInBrowser('A shared run', (browser) => {
     const seal = page.getByRole('region', { name: 'Record' });
     await seal.getByText('Record consistent').waitFor();
     await seal.getByText(hash).waitFor();
+    await page.getByText(/^in the ledger at 0, checkpoint of .*\d/).waitFor();
+    const shared = sharedRunIn((await page.locator('#shared-run').textContent()) ?? '');
+    openProof(shared.proof?.text ?? '', parseVkey((await client.ledger()).vkey ?? ''));
     await page.getByRole('tabpanel').getByText('<script>document.title=2').waitFor();
     expect(await page.evaluate('document.images.length')).to.equal(0);
     expect(await page.title()).to.equal('Council run');
+    const meta = (name: string) => page.locator(`meta[name=${name}]`).getAttribute('content');
+    expect(await meta('head-hash')).to.equal(hash);
+    expect(await meta('digital-source-type')).to.match(/\/trainedAlgorithmicMedia$/);
 
     await page.getByRole('slider', { name: 'Event shown' }).press('Home');
     await page.getByText('1/', { exact: false }).first().waitFor();
@@ -90,7 +102,9 @@ describeInBrowser('A shared run', (browser) => {
     });
     const seal = page.getByRole('region', { name: 'Record' });
     await seal.getByText('Record damaged').waitFor();
-    const { seq } = (await events(run)).find(({ data }) => 'output' in data && 'score' in data.output) ?? { seq: -1 };
+    const { seq } = (await events(run)).find(
+      ({ type, data }) => type === 'NodeCompleted' && 'score' in data.output,
+    ) ?? { seq: -1 };
     await seal.getByText(`Event ${seq} is invalid`).waitFor();
     expect(await faultsIn(page)).to.deep.equal([]);
   });

@@ -84,6 +84,18 @@ describeInBrowser('The console', (browser) => {
     await page.close();
   });
 
+  it('goes where the typed words lead, also if Enter comes before their search', async () => {
+    const run = await new CouncilClient({ url: service.url }).runs.start({ topic: 'A harbour for the mainland' });
+    const page = await browser.open(`${service.url}/console/documents`);
+    await page.getByRole('heading', { level: 1, name: 'Documents' }).waitFor();
+    await page.keyboard.press('Control+k');
+    // Before the words are searched, the first entry starts a run.
+    await page.getByRole('option', { name: 'Start a run' }).waitFor();
+    await page.getByRole('combobox').fill('mainland harb');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(`${service.url}/console/runs/${run.id}`);
+  });
+
   soakIt('says that the session has ended if the key was revoked, and not after the user signed out', async () => {
     const locked = await startService();
     try {

@@ -261,7 +261,10 @@ describe('A node at a limit of its tools', () => {
     const terms = { timeoutMs: 5000, outage: null, signal };
     const at = nodeWith({ id: 'poet', timeoutMs: 5000 });
     const outcome = await executeStep({
-      ...{ node: at, ...assigned(at), signal, monotonicMs: system.monotonicMs },
+      node: at,
+      ...assigned(at),
+      signal,
+      monotonicMs: system.monotonicMs,
       async ask(request) {
         const before = bounded.ask(requestFor(node, { topic: 'neighbour' }), { ...terms, runId: 'neighbour' });
         const asked = bounded.ask(request, { ...terms, runId: 'poet' });

@@ -58,7 +58,10 @@ describe('An upload whose process is killed', () => {
   /** Runs one life of a child process. Returns its outcome, or null if it was killed before. */
   const live = async (crash: IngestPlan['crash']): Promise<Outcome | null> => {
     const plan: IngestPlan = {
-      ...{ path: join(dir.path, 'data'), file: join(dir.path, 'file.pdf'), id: idOf(PDF), filename: 'file.pdf' },
+      path: join(dir.path, 'data'),
+      file: join(dir.path, 'file.pdf'),
+      id: idOf(PDF),
+      filename: 'file.pdf',
       textFile: join(dir.path, 'text.json'),
       embeddings: provider.embeddings(),
       crash,

@@ -11,7 +11,7 @@ import { killedChild } from '../support/killed-child.js';
 import type { TestEngine } from '../support/open-engine.js';
 import { openTestEngine } from '../support/open-engine.js';
 import { expectOneOwner } from '../support/owner-check.js';
-import { FOUR_MINDS } from '../support/panel-graph.js';
+import { FOUR_MINDS_WITH_OUTPUT } from '../support/panel-graph.js';
 import { checkRecord, factsOf, recordOf } from '../support/record-of.js';
 import { allFinished, runWhen } from '../support/run-when.js';
 import { isFinished } from '../../src/run/state.js';
@@ -22,10 +22,11 @@ const FAKE = fileURLToPath(new URL('../support/fake-event-store-process.js', imp
 
 /**
  * Appends of a run: its start, one for each member's answer and ranking, and the end. The third answer's also holds the
- * quorum; the last answer's and the last ranking's also hold the close and the next starts.
+ * quorum; the last answer's and the last ranking's also hold the close and the next starts. The analysis and the final output
+ * have one each.
  */
-const APPENDS = 10;
-const CALLS = 9;
+const APPENDS = 11;
+const CALLS = 10;
 
 /** Each boundary with the number of times that a run passes it. */
 const BOUNDARIES: readonly (readonly [Boundary, number])[] = [
@@ -45,7 +46,7 @@ const POINTS = IS_SOAK
 /** For three instances: after each append; without a soak after the third answer. */
 const SHARED_POINTS = IS_SOAK ? Array.from({ length: APPENDS }, (_, at) => at) : [3];
 
-describe('A panel of four with a rank and a judge', () => {
+describe('A panel of four with a rank, a judge, a long material and an output', () => {
   for (const [boundary, ordinal] of POINTS) {
     it(`repeats only the calls without a recorded answer after a crash at "${boundary}" ${ordinal}`, async () => {
       const dir = tempDir();
@@ -117,7 +118,13 @@ function planIn(path: string): readonly [string, Omit<CrashPlan, 'crash'>] {
   const runId = nodeSystem().uuid();
   return [
     runId,
-    { path, callsFile: join(path, 'calls.txt'), maxActiveRuns: 10, runIds: [runId], panelGraph: FOUR_MINDS },
+    {
+      path,
+      callsFile: join(path, 'calls.txt'),
+      maxActiveRuns: 10,
+      runIds: [runId],
+      panelGraph: FOUR_MINDS_WITH_OUTPUT,
+    },
   ];
 }
 
@@ -147,5 +154,13 @@ async function expectEnd(engine: TestEngine, { runId, earlier, before, after }: 
     const more = (after.get(call) ?? 0) - (before.get(call) ?? 0);
     expect(more, `calls of step ${step} after the crash`).to.equal(done.has(step) ? 0 : 1);
   }
+  const steps = factsOf(events, 'NodeCompleted').map(({ step }) => step);
+  for (const step of steps) {
+    const prompt = await engine.audits.prompt(runId, { step });
+    expect(prompt, `prompt of step ${step}`).to.include({ verified: true });
+  }
+  const [completed] = factsOf(events, 'RunCompleted');
+  expect(completed?.finalOutput).to.have.property('draft');
+  expect(completed?.usage?.calls).to.equal(factsOf(events, 'NodeStarted').length);
   expect((await engine.audits.verify(runId))?.firstDifference).to.equal(null);
 }

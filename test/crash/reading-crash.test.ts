@@ -40,7 +40,8 @@ describe('An agent that reads documents when its process is killed', () => {
   soakIt('has its tool at the next start and finds all chunks, whichever file of the views is lost', async () => {
     const environment = {
       ...eventStoreEnvironment(dir.path),
-      ...{ GEMINI_API_KEY: 'k', GEMINI_BASE_URL: provider.url },
+      GEMINI_API_KEY: 'k',
+      GEMINI_BASE_URL: provider.url,
     };
     const open = (): Promise<ServiceProcess> => startServiceProcess(dir.path, { environment });
     // The last service runs in this process and is not killed.

@@ -163,7 +163,7 @@ describe('Recovery', () => {
       await startAll(engine, runIds);
       await allFinished(engine, runIds);
       await engine.queries.list({ limit: 1, offset: 0 });
-      expect(engine.views.size).to.equal(0);
+      expect(engine.states.size).to.equal(0);
       expect(runIds.map((runId) => engine.registry.live(runId))).to.deep.equal(runIds.map(() => null));
     });
   });

@@ -84,8 +84,7 @@ describe('Documents with a corrupt record', () => {
     const head = { events: events.length, head_hash: events.at(-1)?.metadata['hash'] };
     expect(await verify(trees)).to.deep.equal({ document_id: trees, ...head, ...NONE });
     expect(await remove(trees)).to.equal(204);
-    expect(await verify(trees)).to.include({ events: events.length + 1, ...NONE });
-    for (const id of ['0'.repeat(64), 'x', trees.toUpperCase()]) {
+    for (const id of [trees, '0'.repeat(64), 'x', trees.toUpperCase()]) {
       expect(rest.problem(await rest.get(`/api/documents/${id}/verify`), 404).detail).to.include(id);
     }
     expect(service.faults).to.deep.equal([]);
@@ -99,7 +98,11 @@ describe('Documents with a corrupt record', () => {
         await uploaded(service.url, TREES);
       }
     })().finally(() => over.abort());
-    while (!over.signal.aborted) expect(await verify(trees)).to.include(NONE);
+    while (!over.signal.aborted) {
+      const reply = await rest.get(`/api/documents/${trees}/verify`);
+      // Between its erasure and the next upload it is unknown.
+      if (reply.status !== 404) expect(rest.read(reply, 200, 'document-verification.json')).to.include(NONE);
+    }
     await changing;
     expect(await found()).to.deep.equal([trees, stones].sort());
   });
@@ -120,29 +123,26 @@ describe('Documents with a corrupt record', () => {
       await expectReported(trees);
     });
 
-    soakIt(
-      'a corrupt document can be deleted and uploaded again, and then only verify reports the corruption',
-      async () => {
-        const changed = await idAt(trees, 1);
-        await whileStopped(() => damageEvent(dir.path, changed, ['Oaks grow', 'Oaks glow']));
-        await untilReported();
-        await expectReported(trees);
-        expect(rest.problem(await upload(service.url, TREES), 500).detail).to.include(DETAIL);
-        expect(await remove(trees)).to.equal(204);
-        rest.problem(await rest.get(`/api/documents/${trees}`), 404);
-        expect(await uploaded(service.url, TREES)).to.include({ chunks_ingested: 1 });
-        for (const isRestarted of [false, true]) {
-          if (isRestarted) await whileStopped(() => undefined);
-          expect((await verify(trees)).first_difference).to.have.property('seq', 1);
-          expect(rest.read(await rest.get(`/api/documents/${trees}`), 200, 'document.json')).to.have.property(
-            'id',
-            trees,
-          );
-          expect((await list()).filter(({ error }) => error !== undefined)).to.deep.equal([]);
-          expect(await found()).to.deep.equal([trees, stones].sort());
-        }
-      },
-    );
+    soakIt('a corrupt document can be deleted and uploaded again, and nothing of the corruption is left', async () => {
+      const changed = await idAt(trees, 1);
+      await whileStopped(() => damageEvent(dir.path, changed, ['Oaks grow', 'Oaks glow']));
+      await untilReported();
+      await expectReported(trees);
+      expect(rest.problem(await upload(service.url, TREES), 500).detail).to.include(DETAIL);
+      expect(await remove(trees)).to.equal(204);
+      rest.problem(await rest.get(`/api/documents/${trees}`), 404);
+      expect(await uploaded(service.url, TREES)).to.include({ chunks_ingested: 1 });
+      for (const isRestarted of [false, true]) {
+        if (isRestarted) await whileStopped(() => undefined);
+        expect(await verify(trees)).to.include(NONE);
+        expect(rest.read(await rest.get(`/api/documents/${trees}`), 200, 'document.json')).to.have.property(
+          'id',
+          trees,
+        );
+        expect((await list()).filter(({ error }) => error !== undefined)).to.deep.equal([]);
+        expect(await found()).to.deep.equal([trees, stones].sort());
+      }
+    });
 
     soakIt('a document whose data is not JSON can be deleted', async () => {
       const last = await idAt(trees, -1);

@@ -114,7 +114,9 @@ describe('Uploads of the same bytes', () => {
     };
     const ingest = (engine: TestEngine) =>
       engine.documents.ingest({
-        ...{ id: idOf(PDF), filename: 'x.pdf', bytes: PDF.length },
+        id: idOf(PDF),
+        filename: 'x.pdf',
+        bytes: PDF.length,
         read: async () => new Uint8Array(PDF),
       });
 

@@ -38,21 +38,28 @@ Again[^why].
     And dark.
 `;
 
+const NO_MARK = { properties: [], line: null };
+
 async function partsOf(draft: string): Promise<ReadonlyMap<string, string>> {
-  return unzipped(await docxOf(draft, { title: 'A sauna & more', sources: [] }, nodeSystem()));
+  return unzipped(await docxOf(draft, { title: 'A sauna & more', sources: [], mark: NO_MARK }, nodeSystem()));
 }
+
+/** The fields of a page of a document that nothing quotes. */
+const NO_QUOTATION = { url: null, title: null, quotation: null, citations: [] };
 
 describe('A draft as a .docx file', () => {
   it('numbers the marks of sources, and lists these at its end', async () => {
     const id = 'ab12cd34'.repeat(8);
     const draft = 'The sea is wide [AB12CD34:2], deep [ab12cd34:1, ab12cd34:2] and old [00000000:1].';
     const sources = [
-      { mark: 'AB12CD34:2', document: id, page: 2, filename: 'The sea.pdf', chunks: [1] },
-      { mark: 'ab12cd34:1', document: id, page: 1, filename: null, chunks: [0] },
-      { mark: '00000000:1', document: null, page: 1, filename: null, chunks: [] },
+      { ...NO_QUOTATION, mark: 'AB12CD34:2', document: id, page: 2, filename: 'The sea.pdf', chunks: [1] },
+      { ...NO_QUOTATION, mark: 'ab12cd34:1', document: id, page: 1, filename: null, chunks: [0] },
+      { ...NO_QUOTATION, mark: '00000000:1', document: null, page: 1, filename: null, chunks: [] },
     ];
     const text =
-      unzipped(await docxOf(draft, { title: 'The sea', sources }, nodeSystem())).get('word/document.xml') ?? '';
+      unzipped(await docxOf(draft, { title: 'The sea', sources, mark: NO_MARK }, nodeSystem())).get(
+        'word/document.xml',
+      ) ?? '';
     const paragraphs = text.split('</w:p>').map((each) => each.replace(/<[^>]*>/g, ''));
     expect(paragraphs.slice(0, 4)).to.deep.equal([
       'The sea is wide [1], deep [2][1] and old [00000000:1].',
@@ -60,6 +67,53 @@ describe('A draft as a .docx file', () => {
       'The sea.pdf, page 2',
       'Document ab12cd34, page 1',
     ]);
+  });
+
+  it('says what made it in its properties and, unless switched off, in its last line', async () => {
+    const mark = { properties: [['council', 'Poets & <co>']] as const, line: 'Written with AI: Poets & <co>.' };
+    const parts = unzipped(await docxOf('The sea', { title: 'Sea', sources: [], mark }, nodeSystem()));
+    expect(parts.get('docProps/custom.xml')).to.match(/name="council"><vt:lpwstr>Poets &amp; &lt;co&gt;</);
+    const lines = (parts.get('word/document.xml') ?? '').split('</w:p>').map((each) => each.replace(/<[^>]*>/g, ''));
+    expect(lines.filter((line) => line !== '')).to.deep.equal(['The sea', 'Written with AI: Poets &amp; &lt;co&gt;.']);
+    const silent = await docxOf('The sea', { title: 'Sea', sources: [], mark: { ...mark, line: null } }, nodeSystem());
+    expect(unzipped(silent).get('word/document.xml')).not.to.include('Written');
+  });
+
+  it('marks the quotations that are missing, and counts them at its end', async () => {
+    const id = 'ab12cd34'.repeat(8);
+    const url = 'https://example.org/sea';
+    const draft = `“The sea is very wide” [ab12cd34:1], “the sea is very dry” [ab12cd34:1], “it is not so wet” ([Sea](${url})).`;
+    const of = (quoted: string, quotation: 'exact' | 'missing') => ({ quoted, quotation });
+    const sources = [
+      {
+        ...{ ...NO_QUOTATION, mark: 'ab12cd34:1', document: id, page: 1, filename: 'The sea.pdf', chunks: [0] },
+        citations: [of('The sea is very wide', 'exact'), of('the sea is very dry', 'missing')],
+      },
+      {
+        ...{ ...NO_QUOTATION, mark: url, document: null, page: null, filename: null, chunks: [], url, title: 'Sea' },
+        citations: [of('it is not so wet', 'missing')],
+      },
+    ];
+    const parts = unzipped(await docxOf(draft, { title: 'Sea', sources, mark: NO_MARK }, nodeSystem()));
+    const body = parts.get('word/document.xml') ?? '';
+    const paragraphs = body.split('</w:p>').map((each) => each.replace(/<[^>]*>/g, ''));
+    expect(paragraphs.slice(0, 4)).to.deep.equal([
+      '“The sea is very wide” [1], “the sea is very dry” [1] [not found], “it is not so wet” (Sea [not found]).',
+      'Sources',
+      'The sea.pdf, page 1',
+      '2 of 3 quotations were not found in their source.',
+    ]);
+  });
+
+  it('has the final output as JSON at its end', async () => {
+    const options = { title: 'Trees', sources: [], mark: NO_MARK, output: JSON.stringify({ oak: ['<old>'] }, null, 2) };
+    const body = unzipped(await docxOf('Oaks grow.', options, nodeSystem())).get('word/document.xml') ?? '';
+    const words = body
+      .replace(/<[^>]*>/g, ' ')
+      .replaceAll('&quot;', '"')
+      .replace(/\s+/g, ' ')
+      .trim();
+    expect(words).to.equal('Oaks grow. Output { "oak": [ "&lt;old&gt;" ] }');
   });
 
   it('has the headings, lists, tables, quotes, code, links and footnotes of the draft', async () => {
@@ -151,13 +205,15 @@ describe('A draft as a .docx file', () => {
     const units = ['1. a\n   ', '**a *b ', '> ', '- ', '*a* ', '| a | b |\n', '[^1]', '[a](b:c) '];
     for (const unit of sample(units, 2)) {
       const draft = unit.repeat(131_072 / unit.length);
-      expect((await docxOf(draft, { title: unit, sources: [] }, nodeSystem())).length, unit).to.be.above(1_000);
+      expect((await docxOf(draft, { title: unit, sources: [], mark: NO_MARK }, nodeSystem())).length, unit).to.be.above(
+        1_000,
+      );
     }
   });
 
   it('ends the thread of a draft that takes too long', async () => {
     const soon = (_ms: number, act: () => void): (() => void) => nodeSystem().after(0, act);
-    const making = docxOf('*a* '.repeat(32_768), { title: 'Long', sources: [] }, { after: soon });
+    const making = docxOf('*a* '.repeat(32_768), { title: 'Long', sources: [], mark: NO_MARK }, { after: soon });
     expect(await rejectionOf(making)).to.be.instanceOf(DocxTimedOut);
   });
 });

@@ -2,6 +2,7 @@
 import { appendContract } from './append-contract.js';
 import type { OpenedLog, OpenLog } from './contract-bench.js';
 import { closeContract, readAllContract, readStreamContract } from './read-contract.js';
+import { removeContract } from './remove-contract.js';
 import { subscribeContract } from './subscribe-contract.js';
 
 /**
@@ -29,6 +30,7 @@ export function eventLogContract(name: string, open: OpenLog): void {
     readStreamContract(current);
     readAllContract(current);
     subscribeContract(current, open);
+    removeContract(current);
     closeContract(open);
   });
 }

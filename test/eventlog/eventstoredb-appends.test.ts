@@ -1,5 +1,11 @@
 import { expect } from 'chai';
-import { AppendInvalid, AppendOutcomeUnknown, LogUnavailable, RevisionConflict } from '../../src/eventlog/errors.js';
+import {
+  AppendInvalid,
+  AppendOutcomeUnknown,
+  LogUnavailable,
+  RevisionConflict,
+  StreamRemoved,
+} from '../../src/eventlog/errors.js';
 import type { EventLog } from '../../src/eventlog/port.js';
 import type { AppendFate } from '../support/event-store-calls.js';
 import { rejectionOf } from '../support/rejection.js';
@@ -152,14 +158,14 @@ describe('EventStoreDB log: appends that are certainly not written', () => {
     expect(error).to.be.instanceOf(LogUnavailable);
   });
 
-  it('fail as invalid when the stream was deleted', async () => {
+  it('say so when the stream was deleted', async () => {
     const server = await bench.server();
     const log = bench.log(server);
     await log.identity();
     server.behave({ append: () => 'stream deleted' });
     const error = await rejectionOf(log.append('run-1', numbered(1), 'none'));
-    expect(error).to.be.instanceOf(AppendInvalid);
-    expect(error).to.have.deep.property('data', { stream: 'run-1', reason: 'the stream was deleted' });
+    expect(error).to.be.instanceOf(StreamRemoved);
+    expect(error).to.have.deep.property('data', { stream: 'run-1' });
   });
 
   it('fail with the text of the server, without the password in it', async () => {

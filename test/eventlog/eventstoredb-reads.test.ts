@@ -14,8 +14,14 @@ import { following } from './open-subscription.js';
 
 const NEVER = new AbortController().signal;
 const SERVER_EVENT: ServerEvent = {
-  ...{ serverStream: 'run-1', id: 'an id', type: 'Written', data: '{}', metadata: '{}' },
-  ...{ revision: 0, position: SERVER_BEGIN, recordedAtMs: 0 },
+  serverStream: 'run-1',
+  id: 'an id',
+  type: 'Written',
+  data: '{}',
+  metadata: '{}',
+  revision: 0,
+  position: SERVER_BEGIN,
+  recordedAtMs: 0,
 };
 
 /** More events than the sockets buffer, so that the reader is still in the middle. */

@@ -6,6 +6,7 @@ import { nodeSystem } from '../../src/system/system.js';
 import { openEmbeddedLog } from '../../src/eventlog/embedded/log.js';
 import { openLogReadOnly } from '../../src/eventlog/embedded/read-only.js';
 import type { EventLog, RecordedEvent, StreamRange } from '../../src/eventlog/port.js';
+import { LOG_VERSION } from '../../src/eventlog/log-version.js';
 import { LogUnreadable } from '../../src/eventlog/port.js';
 import { startChild } from '../support/child.js';
 import { rejectionOf } from '../support/rejection.js';
@@ -114,7 +115,9 @@ describe('A log opened read-only', () => {
     database.exec('CREATE TABLE other (x)');
     refused('the file is no event log');
     database.exec('PRAGMA application_id = 0x4352534c; PRAGMA user_version = 99');
-    refused('it needs a newer version of this service (its events have version 99, this one reads up to 2)');
+    refused(
+      `it needs a newer version of this service (its events have version 99, this one reads up to ${LOG_VERSION})`,
+    );
     database.close();
   });
 });

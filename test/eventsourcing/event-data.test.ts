@@ -95,8 +95,13 @@ describe('An event whose data does not fit its schema', () => {
   it('makes its blueprint corrupt', () => {
     const node = { id: 'n', label: 'N', systemPrompt: '', tools: { webSearch: false, pdfReader: false } };
     const blueprint = {
-      ...{ id: 'b', version: 1, name: 'B', edges: [], warnings: [] },
-      ...{ createdAt: '2026-01-01T00:00:00.000Z', updatedAt: '2026-01-01T00:00:00.000Z' },
+      id: 'b',
+      version: 1,
+      name: 'B',
+      edges: [],
+      warnings: [],
+      createdAt: '2026-01-01T00:00:00.000Z',
+      updatedAt: '2026-01-01T00:00:00.000Z',
       nodes: [{ ...node, position: { x: 0, y: 0 } }],
     };
     expect(blueprintAfter(recordedAs('blueprint-b', 'BlueprintCreated', { blueprint }))).to.include({ name: 'B' });

@@ -110,7 +110,8 @@ describe('A service with a damaged search index of documents', () => {
       const told = await withService(path, ({ url }) => answersOf(url));
       const { length } = readFileSync(file);
       await damageWhileOpen([...pagesOf(length, size.every), ...rangesOf(length)], {
-        ...{ file, seed: 10 },
+        file,
+        seed: 10,
         withService: (act) => withService(path, act),
         check: async ({ url }, title) => expect(await answersOf(url), title).to.deep.equal(told),
       });

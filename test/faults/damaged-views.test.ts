@@ -48,7 +48,8 @@ onEmbeddedLog(() =>
 
     const serve = (dataDir: string): Promise<RunningService> =>
       startService({
-        ...{ dataDir, model: instantModel() },
+        dataDir,
+        model: instantModel(),
         // The service may recreate the file again at once.
         system: { ...system, after: (ms, call) => system.after(ms === 30_000 ? 1 : ms, call) },
       });
@@ -131,7 +132,8 @@ onEmbeddedLog(() =>
       const told = await withService(path, ({ url }) => answersOf(restClient(url), paths));
       const { length } = readFileSync(file);
       await damageWhileOpen([...pagesOf(length, IS_SOAK ? 1 : 48), ...rangesOf(length)], {
-        ...{ file, seed: 8 },
+        file,
+        seed: 8,
         withService: (act) => withService(path, act),
         check: async ({ url }, title) => expect(await answersOf(restClient(url), paths), title).to.deep.equal(told),
       });

@@ -80,7 +80,10 @@ onEmbeddedLog(() =>
     };
     const startService = (environment: Readonly<Record<string, string>>): Child =>
       startChild(process.execPath, [MAIN], {
-        ...{ PATH: process.env['PATH'], PORT: '0', DATA_DIR: bench.dataDir, LOG_LEVEL: 'debug' },
+        PATH: process.env['PATH'],
+        PORT: '0',
+        DATA_DIR: bench.dataDir,
+        LOG_LEVEL: 'debug',
         ...environment,
       });
 
@@ -103,8 +106,13 @@ onEmbeddedLog(() =>
         ({ body }) => searches[Number(body.query.replace('searches-', ''))] ?? resets,
       );
       const child = startService({
-        ...{ GEMINI_API_KEY: GEMINI, GEMINI_BASE_URL: gemini.url, MODEL_MAX_ATTEMPTS: '1', MODEL_OUTAGE_MS: '200' },
-        ...{ TAVILY_API_KEY: TAVILY, TAVILY_BASE_URL: tavily.url, OPENAI_API_KEY: OPENAI },
+        GEMINI_API_KEY: GEMINI,
+        GEMINI_BASE_URL: gemini.url,
+        MODEL_MAX_ATTEMPTS: '1',
+        MODEL_OUTAGE_MS: '200',
+        TAVILY_API_KEY: TAVILY,
+        TAVILY_BASE_URL: tavily.url,
+        OPENAI_API_KEY: OPENAI,
       });
       try {
         await child.waitFor((lines) => lines.some((line) => line.startsWith('listening on ')));
@@ -167,8 +175,13 @@ onEmbeddedLog(() =>
     soakIt('appears in nothing that a command on an OpenAI-compatible server prints or records', async () => {
       const server = await fakeOpenAi([openAiRefuses(401, { message: `No, ${OPENAI}.`, code: OPENAI })]);
       const env = {
-        ...{ MODEL_PROVIDER: 'openai', OPENAI_API_KEY: OPENAI, OPENAI_BASE_URL: server.url, OPENAI_MODEL: 'm' },
-        ...{ MODEL_MAX_ATTEMPTS: '1', MODEL_OUTAGE_MS: '0', MODEL_TIMEOUT_MS: '20000' },
+        MODEL_PROVIDER: 'openai',
+        OPENAI_API_KEY: OPENAI,
+        OPENAI_BASE_URL: server.url,
+        OPENAI_MODEL: 'm',
+        MODEL_MAX_ATTEMPTS: '1',
+        MODEL_OUTAGE_MS: '0',
+        MODEL_TIMEOUT_MS: '20000',
       };
       const run = async (): Promise<ChildExit> => {
         const exit = await bench.run(['Trees', '--json'], { env });

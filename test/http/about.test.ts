@@ -35,8 +35,14 @@ describe('What the service reports about itself', () => {
   it('at /api/prices are the prices in use per million tokens, each with its table, source and date', async () => {
     const prices = rest.read(await rest.get('/api/prices'), 200, 'price-list.json');
     expect(prices.find(({ model }) => model === 'my/model')).to.deep.equal({
-      ...{ model: 'my/model', input_usd: 2, output_usd: 10, cache_read_usd: 2, cache_write_usd: 2 },
-      ...{ table: 'PRICES_FILE', source: null, read_at: null },
+      model: 'my/model',
+      input_usd: 2,
+      output_usd: 10,
+      cache_read_usd: 2,
+      cache_write_usd: 2,
+      table: 'PRICES_FILE',
+      source: null,
+      read_at: null,
     });
     const shipped = prices.filter(({ table }) => table === 'shipped table');
     expect(shipped).not.to.deep.equal([]);

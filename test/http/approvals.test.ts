@@ -1,12 +1,11 @@
 import { expect } from 'chai';
 import type { Approvals, Blueprint, GodModeState, RunResult, Scope } from '../../src/generated/schemas.js';
-import { nodeSystem } from '../../src/system/system.js';
 import { pausedBefore, approvePath, stateOf } from '../support/god-run.js';
 import { instantModel } from '../support/instant-model.js';
 import { addFirstKey, addKey, restWith } from '../support/keys.js';
 import { checkRecord, factsOf } from '../support/record-of.js';
 import type { Reply, RestClient } from '../support/rest-client.js';
-import { NO_RUN, isOver, restClient } from '../support/rest-client.js';
+import { isOver, restClient } from '../support/rest-client.js';
 import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
 
@@ -248,27 +247,5 @@ describe('A pause that asks for approvers', () => {
     expect(await said(rest, fork, approve)).to.equal('running');
     const [requested] = factsOf(await checkRecord(service.context.log, fork), 'RunRequested');
     expect(requested?.earlierStarters).to.deep.equal(['ben', 'ann']);
-  });
-
-  it('finds the starters of a fork that an earlier version recorded, and refuses a fork if one is unknown', async () => {
-    const runId = await startedBy(by.ann, { not_by_starter: true });
-    const first = by.eve.read(await by.eve.post(`/api/runs/${runId}/fork`, { at: 0 }), 202, 'run-start.json').run_id;
-    const [requested] = factsOf(await checkRecord(service.context.log, first), 'RunRequested');
-    if (requested === undefined) throw new Error('The fork has no request');
-    const { earlierStarters: _, parent, ...old } = requested;
-    const olderFork = async (parentId: string): Promise<string> => {
-      const id = nodeSystem().uuid();
-      const from = { at: 0, hash: parent?.hash ?? '', runId: parentId };
-      await service.context.registry.start({ ...old, runId: id, parent: from, actor: 'ben' });
-      await pausedBefore(service.context, id, 'one');
-      return id;
-    };
-    const reply = await by.eve.post(`/api/runs/${await olderFork(runId)}/fork`, { at: 0 });
-    const fork = by.eve.read(reply, 202, 'run-start.json').run_id;
-    await pausedBefore(service.context, fork, 'one');
-    for (const client of [by.ann, by.ben, by.eve]) client.problem(await send(client, fork, approve), 403);
-    const orphan = await olderFork(NO_RUN);
-    const refused = by.eve.problem(await by.eve.post(`/api/runs/${orphan}/fork`, { at: 0 }), 422);
-    expect(refused.detail).to.include(`run ${NO_RUN}, from which it descends, cannot be read`);
   });
 });

@@ -206,12 +206,19 @@ describe('The example blueprints', () => {
       const rest = restClient(service.url);
       const headers = { 'Content-Type': 'application/json' };
       const body = readFileSync(new URL(file, EXAMPLES), 'utf8');
+      for (const inner of body.match(/(?<="council": ")[\w-]+/g) ?? []) {
+        const first = readFileSync(new URL(`${inner}.blueprint.json`, EXAMPLES), 'utf8');
+        await rest.send('POST', COUNCILS, { body: first, headers });
+      }
+      await rest.send('DELETE', `${COUNCILS}${file.replace('.blueprint.json', '')}`);
       const saved = rest.read(await rest.send('POST', COUNCILS, { body, headers }), 201, 'blueprint.json');
       expect(saved.warnings).to.deep.equal([]);
       const begun = await rest.post(`${COUNCILS}${saved.id}/run`, { input_topic: 'Should our town build a sauna?' });
       const run = await rest.until(rest.read(begun, 202, 'run-start.json').run_id, isOver);
       expect(run, String(run.error)).to.include({ status: 'completed' });
       expect(run.final_draft).to.include('offline model');
+      const gives = saved.output_schema !== undefined;
+      expect(run.final_output !== null, 'has an output if its council has a schema').to.equal(gives);
     });
   }
 });

@@ -51,6 +51,83 @@ describe('GET /api/runs/{run_id}/draft', () => {
     expect((await council.run(runId).draft({ format: 'docx' })).length).to.be.above(1_000);
   });
 
+  it('says in front matter and in a document for Word what made it', async () => {
+    const runId = await rest.start('Marked');
+    await rest.until(runId, isOver);
+    const events = rest.read(await rest.get(`/api/runs/${runId}/events?limit=200`), 200, 'run-events-page.json').events;
+    const plain = (await rest.get(`/api/runs/${runId}/draft`)).text;
+    const { text, headers } = await rest.get(`/api/runs/${runId}/draft?front_matter=1`);
+    expect(headers.get('Content-Type')).to.equal('text/markdown; charset=utf-8');
+    expect(text.split('\n')).to.deep.equal([
+      '---',
+      'council: "Built-in council"',
+      'models: ["scripted-1"]',
+      `run_id: "${runId}"`,
+      `head_hash: "${events.at(-1)?.hash}"`,
+      'approved: []',
+      'digital_source_type: "http://cv.iptc.org/newscodes/digitalsourcetype/trainedAlgorithmicMedia"',
+      '---',
+      '',
+      ...plain.split('\n'),
+    ]);
+    const bytes = await council.run(runId).draft({ format: 'docx' });
+    const parts = unzipped(Buffer.from(bytes));
+    expect(parts.get('docProps/custom.xml')).to.include(events.at(-1)?.hash).and.include('trainedAlgorithmicMedia');
+    expect(parts.get('word/document.xml')).to.include(`Run ${runId}.`);
+    rest.problem(await rest.get(`/api/runs/${NO_RUN}/draft?front_matter=1`), 404);
+  });
+
+  it('says who approved it, and that a person has changed it', async () => {
+    const runId = await startGodRun(service.context, graphOf('write -> polish'), 'Changed');
+    await pausedBefore(service.context, runId, 'write');
+    await rest.post(approvePath(runId), { action: 'approve' });
+    await pausedBefore(service.context, runId, 'polish');
+    await rest.post(approvePath(runId), { action: 'modify', modified_state: { current_draft: 'Mine' } });
+    await rest.until(runId, isOver);
+    const { text } = await rest.get(`/api/runs/${runId}/draft?front_matter=true`);
+    expect(text).to.match(/approved: \[\{"by":"a person","at":"[^"]*"\},\{"by":"a person","at":"[^"]*"\}\]/);
+    expect(text).to.include('digitalsourcetype/compositeWithTrainedAlgorithmicMedia"');
+  });
+
+  it('says of a fork what its parent had recorded: the models, the approvals, and that a person has changed the draft', async () => {
+    const parent = await startGodRun(service.context, graphOf('write -> polish; polish -> trim'), 'Changed');
+    await pausedBefore(service.context, parent, 'write');
+    await rest.post(approvePath(parent), { action: 'approve' });
+    await pausedBefore(service.context, parent, 'polish');
+    await rest.post(approvePath(parent), { action: 'modify', modified_state: { current_draft: 'Mine' } });
+    await pausedBefore(service.context, parent, 'trim');
+    await rest.post(approvePath(parent), { action: 'approve' });
+    await rest.until(parent, isOver);
+    const page = await rest.get(`/api/runs/${parent}/events?limit=200`);
+    const { events } = rest.read(page, 200, 'run-events-page.json');
+    const seqOf = (nth: number): number => events.filter(({ type }) => type === 'GateDecided')[nth]?.seq ?? -1;
+    const marksOf = async (
+      at: number,
+      changes?: object,
+    ): Promise<readonly [approvals: number, isChanged: boolean, models: string]> => {
+      const reply = await rest.post(`/api/runs/${parent}/fork`, { at, ...(changes && { changes }) });
+      const { run_id: fork } = rest.read(reply, 202, 'run-start.json');
+      await rest.until(fork, ({ status }) => status === 'paused' || status === 'completed');
+      const { text } = await rest.get(`/api/runs/${fork}/draft?front_matter=1`);
+      expect(text).to.include(`run_id: "${fork}"`);
+      const [, models = ''] = /^models: (.*)$/m.exec(text) ?? [];
+      return [text.split('"by"').length - 1, text.includes('compositeWith'), models];
+    };
+    expect(await marksOf(seqOf(1))).to.deep.equal([2, true, '["scripted-1"]']);
+    expect(await marksOf(seqOf(2) - 1)).to.deep.equal([2, true, '["scripted-1"]']);
+    expect(await marksOf(seqOf(1) - 1)).to.deep.equal([1, false, '["scripted-1"]']);
+    // It opens the pause again, so the decision of the parent does not count.
+    expect(await marksOf(seqOf(1), { input_topic: 'Another' })).to.deep.equal([1, false, '["scripted-1"]']);
+  });
+
+  it('puts the final output of the run at the end of a document for Word', async () => {
+    const run = await council.runs.start({ topic: 'Trees', outputSchema: { required: ['score'] } });
+    expect((await run.result()).output).to.include({ score: 8 });
+    const body = unzipped(Buffer.from(await run.draft({ format: 'docx' }))).get('word/document.xml') ?? '';
+    const words = body.replace(/<[^>]*>/g, ' ').replace(/\s+/g, ' ');
+    expect(words).to.match(/^.*Draft \d+ by .* Output \{ &quot;feedback&quot;: .*&quot;score&quot;: 8 \} /);
+  });
+
   it('returns the current draft of a run that has no final one, and 404 before the first draft', async () => {
     const runId = await startGodRun(service.context, graphOf('write -> polish'), '...');
     await pausedBefore(service.context, runId, 'write');

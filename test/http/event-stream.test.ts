@@ -22,8 +22,12 @@ describe('An event stream', () => {
     const system = manualSystem();
     const open: EventSink[] = [];
     const http = {
-      ...{ system, unsent: new SharedBytes(), onFault: () => expect.fail('Nothing fails'), withinDeadline },
-      ...{ streams: new OpenCount(), authenticator: { watch: () => () => undefined } },
+      system,
+      unsent: new SharedBytes(),
+      onFault: () => expect.fail('Nothing fails'),
+      withinDeadline,
+      streams: new OpenCount(),
+      authenticator: { watch: () => () => undefined },
     };
     const server = createServer({ ServerResponse: countedResponse(http) }, (_, response) => {
       const deliver = (sink: EventSink): Promise<void> => {

@@ -14,6 +14,7 @@ import { canonical } from '../../src/eventsourcing/canonical-json.js';
 import { NO_KEYS } from '../support/no-keys.js';
 import type { ManualSystem } from '../support/manual-system.js';
 import { manualSystem } from '../support/manual-system.js';
+import { NO_LEDGER } from '../support/no-ledger.js';
 import { NO_LIMITS } from '../support/no-limits.js';
 import { rawExchange } from '../support/raw-exchange.js';
 import type { Reply, RestClient } from '../support/rest-client.js';
@@ -55,12 +56,17 @@ describe('A request that cannot be served', () => {
         folded: always,
         forkPoint: always,
       },
-      feed: { follow: always },
+      feed: { follow: always, watchersOf: () => 0 },
       logFeed: { start: always, follow: always },
       inbox: { list: always, waiting: later(always), follow: always },
+      ledger: NO_LEDGER,
+      eraseRun: always,
+      eraseDocument: always,
       verify: always,
       genealogy: always,
       deliberation: always,
+      decisions: always,
+      marking: always,
       docx: always,
       citedPages: always,
       prompt: always,
@@ -80,7 +86,6 @@ describe('A request that cannot be served', () => {
         verify: always,
         ingest: always,
         waitUntilSearchable: always,
-        remove: always,
       },
       documentList: always,
       uploadDir: tmpdir(),
@@ -94,6 +99,9 @@ describe('A request that cannot be served', () => {
       prices: () => [],
       backups: { start: always, last: () => null },
       system,
+      maxMaterialBytes: 1000,
+      marksExports: true,
+      schemaChecker: { faultOf: async () => null },
       nodeDefaults: { timeoutMs: 1000, maxAttempts: 1 },
       canonical,
       fullName: () => 'offline/offline-1',

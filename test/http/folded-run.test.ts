@@ -11,8 +11,18 @@ import { councilScript, scriptedModel } from '../support/scripted-model.js';
 import { sharedService } from '../support/shared-service.js';
 
 const FIELDS = [
-  ...['run_id', 'seq', 'status', 'active_node', 'input_topic', 'current_draft', 'final_draft', 'critic_score'],
-  ...['iteration_count', 'feedback_history', 'route_decision', 'error', 'paused', 'next_nodes'],
+  ...['run_id', 'seq', 'status', 'active_node', 'input_topic', 'material', 'current_draft'],
+  ...[
+    'final_draft',
+    'final_output',
+    'critic_score',
+    'iteration_count',
+    'feedback_history',
+    'route_decision',
+    'error',
+    'paused',
+    'next_nodes',
+  ],
 ];
 
 describe('GET /api/runs/{run_id}/state', () => {
@@ -46,8 +56,15 @@ describe('GET /api/runs/{run_id}/state', () => {
       expect(state).to.include({ run_id: runId, seq, input_topic: 'Trees', paused: false, error: null });
     }
     expect(await stateAt(runId, 0)).to.deep.include({
-      ...{ status: 'pending', active_node: null, current_draft: null, final_draft: null, critic_score: null },
-      ...{ iteration_count: 0, feedback_history: [], route_decision: null, next_nodes: [] },
+      status: 'pending',
+      active_node: null,
+      current_draft: null,
+      final_draft: null,
+      critic_score: null,
+      iteration_count: 0,
+      feedback_history: [],
+      route_decision: null,
+      next_nodes: [],
     });
     const [first, scored, second] = await statesAfter(runId, 'NodeCompleted');
     expect(first).to.include({

@@ -246,12 +246,12 @@ describe('POST /api/runs/{run_id}/fork', () => {
   });
 
   it('refuses a fork whose first event would exceed the size limit', async () => {
-    const graph = graphOf('plan -> a, b, c, d, e; a, b, c, d, e -> meet');
+    const graph = graphOf('plan -> a, b, c, d, e, f, g, h, i; a, b, c, d, e, f, g, h, i -> meet');
     await serve(({ promptInput }) => ({ text: promptInput.label.repeat(promptInput.label === 'Plan' ? 1 : 120_000) }));
     const parent = '00000000-0000-4000-8000-00000000000b';
     await service.context.registry.start(runRequest(parent, { graph }));
     await rest.until(parent, isOver);
-    const at = await seqOf(parent, 'NodeCompleted', 6);
+    const at = await seqOf(parent, 'NodeCompleted', 10);
     for (const query of ['', '?dry_run=1']) {
       expect(rest.problem(await rest.post(forkPath(parent) + query, { at }), 422).detail).to.include('too large');
     }

@@ -80,7 +80,7 @@ describe('GET /api/runs/{run_id}', () => {
     const atOf = (type: string): number => Date.parse(events.find((each) => each.type === type)?.at ?? '');
     expect(record.waited_ms).to.equal(atOf('GateDecided') - atOf('RunPaused'));
     const [listed] = rest.read(await rest.get('/api/runs/?limit=1'), 200, 'history-list.json');
-    expect(listed).to.deep.equal(record);
+    expect({ ...listed, final_output: null }).to.deep.equal(record);
   });
 
   it('shows an end time for a cancelled run, but not for an unfinished one', async () => {

@@ -28,12 +28,13 @@ const ROUTES: Readonly<Record<string, readonly string[]>> = {
   '/api/documents/{document_id}/verify': ['get'],
   '/api/about': ['get'],
   '/api/prices': ['get'],
+  '/api/oversight': ['get'],
   '/api/overview': ['get'],
   '/api/estimate': ['get'],
   '/api/runs/counts': ['get'],
   '/api/runs/export': ['get'],
   '/api/runs': ['get'],
-  '/api/runs/{run_id}': ['get'],
+  '/api/runs/{run_id}': ['get', 'delete'],
   '/api/runs/{run_id}/events': ['get'],
   '/api/runs/{run_id}/stream': ['get'],
   '/api/feed': ['get'],
@@ -41,8 +42,13 @@ const ROUTES: Readonly<Record<string, readonly string[]>> = {
   '/api/approvals/stream': ['get'],
   '/api/runs/{run_id}/state': ['get'],
   '/api/runs/{run_id}/verify': ['get'],
+  '/api/runs/{run_id}/proof': ['get'],
+  '/api/ledger': ['get'],
+  '/ledger/checkpoint': ['get'],
+  '/ledger/tile/{level}/{tile}': ['get'],
   '/api/runs/{run_id}/fork': ['post'],
   '/api/runs/{run_id}/genealogy': ['get'],
+  '/api/runs/{run_id}/material': ['get'],
   '/api/runs/{run_id}/deliberation': ['get'],
   '/api/runs/{run_id}/draft': ['get'],
   '/api/runs/{run_id}/sources': ['get'],
@@ -136,9 +142,11 @@ describe('GET /api/openapi.json', () => {
     for (const [path, item] of Object.entries(record(at('/paths')))) {
       for (const operation of Object.values(record(item)).map(record)) {
         const { responses, operationId } = operation;
-        // A body of these names a council, an unknown method of MCP gets 404 too, and there may be no backup.
+        // A body of these names a council, an unknown method of MCP gets 404 too, and there may be no backup and no checkpoint.
         const isTold =
-          ['createChatCompletion', 'createResponse', 'callMcp', 'getBackup'].includes(String(operationId)) ||
+          ['createChatCompletion', 'createResponse', 'callMcp', 'getBackup', 'getLedgerCheckpoint'].includes(
+            String(operationId),
+          ) ||
           (path.includes('{') && operationId !== 'approveRun');
         expect(Object.keys(record(responses)).includes('404'), String(operationId)).to.equal(isTold);
       }

@@ -9,7 +9,7 @@ import { nodeSystem } from '../../src/system/system.js';
 import { httpApp } from '../../src/http/app.js';
 import { countedResponse } from '../../src/http/counted-response.js';
 import { canonical } from '../../src/eventsourcing/canonical-json.js';
-import type { FollowOptions } from '../../src/projections/run-feed.js';
+import type { FollowEvents, FollowOptions } from '../../src/run/runs/feed.js';
 import { summaryOf } from '../../src/projections/run-summary.js';
 import type { RunEvent } from '../../src/run/events.js';
 import { compileChart } from '../../src/run/chart/machine.js';
@@ -17,6 +17,7 @@ import { serveChannels } from '../../src/ws/upgrade.js';
 import { NO_KEYS } from '../support/no-keys.js';
 import { openChannel } from '../support/channel-client.js';
 import { openEventStream } from '../support/event-stream-client.js';
+import { NO_LEDGER } from '../support/no-ledger.js';
 import { NO_LIMITS } from '../support/no-limits.js';
 import { runRequest } from '../support/open-engine.js';
 import { untilTrue } from '../support/until-true.js';
@@ -29,7 +30,7 @@ const DONE = { finalDraft: 'x', criticScore: 8, iterationCount: 1 };
 
 /** How many events the feed has delivered to the edges, in `watching`, and how many they have sent. */
 interface Given {
-  watching: FollowOptions | null;
+  watching: FollowEvents | null;
   taken: number;
 }
 
@@ -55,11 +56,13 @@ describe('A client of the rich stream that does not read', () => {
     const { run } = compileChart(requested.graph).first(first).context;
     const feed = {
       follow: (_runId: string, watching: FollowOptions) =>
-        new Promise<void>((resolve) => {
+        new Promise<null>((resolve) => {
+          if (!('onEvent' in watching)) return;
           given.watching = watching;
           watching.onCaughtUp?.();
-          watching.signal.addEventListener('abort', () => resolve());
+          watching.signal.addEventListener('abort', () => resolve(null));
         }),
+      watchersOf: never,
     };
     const state = () => Promise.resolve(run);
     const find = () => Promise.resolve({ ...summaryOf(run), finalDraft });
@@ -99,9 +102,14 @@ describe('A client of the rich stream that does not read', () => {
           folded: never,
           forkPoint: never,
         },
+        ledger: NO_LEDGER,
+        eraseRun: never,
+        eraseDocument: never,
         verify: never,
         genealogy: never,
         deliberation: never,
+        decisions: never,
+        marking: never,
         docx: never,
         citedPages: never,
         prompt: never,
@@ -117,7 +125,6 @@ describe('A client of the rich stream that does not read', () => {
           verify: never,
           ingest: never,
           waitUntilSearchable: never,
-          remove: never,
         },
         documentList: never,
         uploadDir: '',
@@ -129,6 +136,9 @@ describe('A client of the rich stream that does not read', () => {
         prices: never,
         backups: { start: never, last: never },
         system,
+        maxMaterialBytes: 1000,
+        marksExports: true,
+        schemaChecker: { faultOf: async () => null },
         nodeDefaults: { timeoutMs: 1000, maxAttempts: 1 },
         canonical,
         fullName: () => 'offline/offline-1',
@@ -139,8 +149,9 @@ describe('A client of the rich stream that does not read', () => {
         log: { info: () => undefined },
       }),
     );
-    const rich = { feed, queries: { find }, tokens: { subscribe: () => null } };
-    const channels = serveChannels(server, { views: { watch: never }, ...rich, system, ...source, onFault });
+    const queries = { find, assertNotErased: async () => undefined };
+    const rich = { feed, queries, tokens: { subscribe: () => null } };
+    const channels = serveChannels(server, { ...rich, system, ...source, onFault });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
     openConnections = () =>
@@ -155,13 +166,13 @@ describe('A client of the rich stream that does not read', () => {
   });
   afterEach(() => close());
 
-  const watched = async (): Promise<FollowOptions> => {
+  const watched = async (): Promise<FollowEvents> => {
     await untilTrue(() => given.watching !== null);
     return given.watching ?? expect.fail('Nobody watches');
   };
   const lastAt = (seq: number): RunEvent => ({ type: 'RunCompleted', data: DONE, seq, id: '', at: '', hash: '' });
   /** Delivers live events, which do not wait for readers, until the watcher has left. */
-  const feedLive = async ({ onEvent, signal }: FollowOptions): Promise<number> => {
+  const feedLive = async ({ onEvent, signal }: FollowEvents): Promise<number> => {
     let seq = 0;
     for (; !signal.aborted && seq < 1_000; seq += 1) {
       void onEvent(bigAt(seq));
@@ -170,7 +181,7 @@ describe('A client of the rich stream that does not read', () => {
     return seq;
   };
   /** Delivers recorded events, each after the previous one was sent. */
-  const feedHistory = async ({ onEvent }: FollowOptions): Promise<void> => {
+  const feedHistory = async ({ onEvent }: FollowEvents): Promise<void> => {
     for (let seq = 0; seq < MANY; seq += 1) {
       await onEvent(bigAt(seq));
       given.taken += 1;

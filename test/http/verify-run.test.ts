@@ -63,7 +63,8 @@ describe('GET /api/runs/{run_id}/verify', () => {
     for (const runId of [await finished(), paused, cancelled]) {
       const events = await recordOf(service.context.log, runId);
       const head = { events: events.length, head_hash: events.at(-1)?.hash };
-      expect(await verify(runId)).to.deep.equal({ run_id: runId, ...head, ...NONE });
+      const { ledger: _, ...found } = await verify(runId);
+      expect(found).to.deep.equal({ run_id: runId, ...head, ...NONE });
     }
   });
 

@@ -109,13 +109,15 @@ function documentOf(
   runIds: readonly string[],
 ): RequestDocument {
   const messages = tools.map(({ name, inputSchema }) => ({
-    ...{ type: 'object', required: ['jsonrpc', 'id', 'method', 'params'] },
+    type: 'object',
+    required: ['jsonrpc', 'id', 'method', 'params'],
     properties: {
       jsonrpc: { const: '2.0' },
       id: { type: 'integer' },
       method: { type: 'string', enum: ['tools/call', 'tools/call', 'tools/call', 'tools/list', 'ping', 'initialize'] },
       params: {
-        ...{ type: 'object', required: ['name', 'arguments'] },
+        type: 'object',
+        required: ['name', 'arguments'],
         properties: { name: { const: name }, arguments: { ...inputSchema, ...narrowed(inputSchema, runIds) } },
       },
     },

@@ -58,7 +58,7 @@ describe('POST /mcp without keys', () => {
   });
 
   it('has the limits of a JSON body, and takes one message a request', async () => {
-    const large = toolCall('start_council', { topic: 'x'.repeat(1024 * 1024) });
+    const large = toolCall('start_council', { topic: 'x'.repeat(5 * 1024 * 1024) });
     expect((await post(large)).status).to.equal(413);
     expect((await post('{}', { 'Content-Type': 'text/plain' })).status).to.equal(415);
     expect(rest.problem(await post([LIST, LIST]), 422).errors?.[0]?.loc).to.deep.equal(['body']);

@@ -73,6 +73,26 @@ for (const era of ['legacy', 'auto'] as const satisfies readonly Era[]) {
       expect(await mcp.call('get_run', { run_id: runId })).to.deep.equal({ text, structured });
     });
 
+    it('start a run on a material and return its final output, which is valid by a schema', async () => {
+      const others = councilScript([8]);
+      model = scriptedModel((request, index) =>
+        request.answer === 'output' ? { text: '{"title": "Oaks"}' } : others(request, index),
+      );
+      const outputSchema = { type: 'object', properties: { title: { type: 'string' } }, required: ['title'] };
+      const runId = await started({ material: 'Clause 1', output_schema: outputSchema });
+      const { text, structured } = await awaited(runId);
+      expect(structured).to.deep.equal(await rest.poll(runId));
+      expect(structured).to.deep.include({ material_bytes: 8, final_output: { title: 'Oaks' } });
+      expect(text).to.match(/ is completed: .*final output.*\n\{"title":"Oaks"\}\nDraft 2 by Writer$/s);
+      expect(await mcp.call('get_run', { run_id: runId })).to.deep.equal({ text, structured });
+      const refused = await mcp.refusal('start_council', {
+        topic: 'x',
+        documents: ['gone'],
+        output_schema: { type: 1 },
+      });
+      expect(refused).to.include('No such document').and.include('The schema cannot be used');
+    });
+
     it('run the built-in council without an id', async () => {
       const { structured } = await awaited(await started({ council: null, god_mode: null }));
       expect(structured).to.deep.include({ status: 'completed', critic_score: 8 });

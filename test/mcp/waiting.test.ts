@@ -31,7 +31,9 @@ describe('A call of await_run', () => {
     ] as const) {
       const leave = new AbortController();
       const response = await fetch(`${service.url}/mcp`, {
-        ...{ method: 'POST', body: JSON.stringify(message), signal: leave.signal },
+        method: 'POST',
+        body: JSON.stringify(message),
+        signal: leave.signal,
         headers: { 'Content-Type': 'application/json', ...MCP_ACCEPT, ...more },
       });
       const first = await response.body?.getReader().read();
@@ -50,7 +52,9 @@ describe('A call of await_run', () => {
     const waiting = toolCall('await_run', { run_id: runId, timeout_s: 50 });
     const clients = Array.from({ length: 20 }, () =>
       fetch(`${service.url}/mcp`, {
-        ...{ method: 'POST', body: JSON.stringify(waiting), signal: gone.signal },
+        method: 'POST',
+        body: JSON.stringify(waiting),
+        signal: gone.signal,
         headers: { 'Content-Type': 'application/json', ...MCP_ACCEPT },
       }).then((response) => response.text()),
     );

@@ -1,6 +1,8 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { expect } from 'chai';
 import { readFileSync } from 'node:fs';
+import type { ModelRequest } from '../../src/models/port.js';
+import { REQUEST } from '../support/model-requests.js';
 import { answerSchema } from '../../src/models/answer-schema.js';
 
 function written(name: string): object {
@@ -22,13 +24,18 @@ const ANALYSIS = {
   blind_spots: [],
 };
 
+const schemaOf = (answer: ModelRequest['answer'], letters: readonly string[]) => {
+  const answers = letters.map((letter) => ({ letter, text: '' }));
+  return answerSchema({ ...REQUEST, answer, promptInput: { ...REQUEST.promptInput, answers } });
+};
+
 describe('answerSchema', () => {
   const validate = (answer: 'ranking' | 'analysis', data: unknown): boolean => {
-    const schema: object = answerSchema(answer, ['B', 'D']) ?? {};
+    const schema: object = schemaOf(answer, ['B', 'D']) ?? {};
     return new Ajv2020({ strict: true }).validate(schema, data);
   };
 
-  it('has none for prose', () => expect(answerSchema('draft', [])).to.equal(null));
+  it('has none for prose', () => expect(schemaOf('draft', [])).to.equal(null));
 
   it('lets a ranking name the letters shown alone', () => {
     expect(validate('ranking', { ranking: ['D', 'B'], comment: '' })).to.equal(true);
@@ -58,7 +65,7 @@ describe('answerSchema', () => {
       ['analysis', 'analysis'],
       ['critique', 'critic-answer'],
     ] as const) {
-      const asked = answerSchema(answer, ['B']) as { required: string[]; properties: object };
+      const asked = schemaOf(answer, ['B']) as { required: string[]; properties: object };
       const { required, properties } = written(name) as typeof asked;
       expect(asked.required).to.deep.equal(required);
       expect(Object.keys(asked.properties)).to.deep.equal(Object.keys(properties));
@@ -67,7 +74,7 @@ describe('answerSchema', () => {
 
   it('requires every property and no other, as strict mode wants, without bounds that grammars ignore', () => {
     for (const answer of ['critique', 'ranking', 'analysis'] as const) {
-      const schema = answerSchema(answer, ['A', 'B']);
+      const schema = schemaOf(answer, ['A', 'B']);
       for (const each of objectsIn(schema)) {
         expect(each['additionalProperties']).to.equal(false);
         expect(each['required']).to.deep.equal(Object.keys(each['properties'] as object));

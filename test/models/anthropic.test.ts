@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { materialSection, userMessage } from '../../src/models/material.js';
 import type { LanguageModel, ModelAnswer, ModelRequest } from '../../src/models/port.js';
 import type { FakeAnthropic } from '../support/fake-anthropic.js';
 import { fakeAnthropic, refuses, says, saysInPieces, streamsEvents } from '../support/fake-anthropic.js';
@@ -45,6 +46,27 @@ describe('Anthropic', () => {
     const failure = await modelFailureOf(ask({ model: 'claude-haiku-4-5', maxOutputTokens: 200_000 }));
     expect(server.calls.map(({ body }) => body.max_tokens)).to.deep.equal([200_000]);
     expect(failure.message).to.include('max_tokens: 200000 > 64000');
+  });
+
+  it('is told to cache a long material, which begins every message with the same bytes', async () => {
+    const material = 'A lease. '.repeat(500);
+    await ask({ material });
+    await ask({ material, prompt: 'Another prompt' });
+    const [first, second] = server.calls.map(({ body }) => body.messages[0]?.content);
+    expect(first?.[0]).to.deep.equal({
+      type: 'text',
+      text: materialSection(material),
+      cache_control: { type: 'ephemeral' },
+    });
+    expect(second?.[0]).to.deep.equal(first?.[0]);
+    expect(second?.[1]).to.deep.equal({ type: 'text', text: '\n\nAnother prompt' });
+  });
+
+  it('is sent a short material without a mark', async () => {
+    await ask({ material: 'A lease' });
+    expect(server.calls[0]?.body.messages[0]?.content).to.deep.equal([
+      { type: 'text', text: userMessage({ material: 'A lease', prompt: REQUEST.prompt }) },
+    ]);
   });
 
   it('gets no key where none is set', async () => {
@@ -161,7 +183,7 @@ describe('Anthropic', () => {
     ['an overload', refuses(529, 'overloaded_error'), 'overloaded', true],
     [
       'an overload in a stream',
-      streamsEvents([{ type: 'error', ...{ error: { type: 'overloaded_error', message: 'Busy' } } }]),
+      streamsEvents([{ type: 'error', error: { type: 'overloaded_error', message: 'Busy' } }]),
       'overloaded',
       true,
     ],

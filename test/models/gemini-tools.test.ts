@@ -31,7 +31,9 @@ describe('Gemini with tools', () => {
     heard.splice(0);
     server = await fakeGemini([says('A draft')]);
     model = await providerModelAt('gemini', {
-      ...{ apiKey: 'k', baseUrl: `${server.url}/v1beta`, model: 'gemini-x' },
+      apiKey: 'k',
+      baseUrl: `${server.url}/v1beta`,
+      model: 'gemini-x',
       now: '2026-01-02T03:04:05.000Z',
     });
   });

@@ -118,8 +118,14 @@ describe('An answer of a hostile model server', () => {
     const model = await modelFor(hostile, chars);
     const { signal } = new AbortController();
     const node: GraphNode = {
-      ...{ id: 'n', label: 'n', role, systemPrompt: '', tools: { webSearch: false, pdfReader: false } },
-      ...{ countsIteration: false, timeoutMs: 600_000, maxAttempts: 1 },
+      id: 'n',
+      label: 'n',
+      role,
+      systemPrompt: '',
+      tools: { webSearch: false, pdfReader: false },
+      countsIteration: false,
+      timeoutMs: 600_000,
+      maxAttempts: 1,
     };
     let [turns, isOver] = [0, false];
     const count = (): void => {
@@ -129,12 +135,16 @@ describe('An answer of a hostile model server', () => {
     setImmediate(count);
     const before = process.cpuUsage();
     await executeStep({
-      ...{ node, signal, rendered: { system: 's', prompt: 'p' }, promptInput: { ...REQUEST.promptInput, role } },
+      node,
+      signal,
+      rendered: { system: 's', prompt: 'p' },
+      promptInput: { ...REQUEST.promptInput, role },
       monotonicMs: () => 0,
       ask: (request) =>
         model.ask(
           {
-            ...{ ...request, ...(role === 'agent' && { tools: TOOLS }) },
+            ...request,
+            ...(role === 'agent' && { tools: TOOLS }),
             ...(hostile.isStream && { onToken: () => undefined, onStart: () => undefined }),
           },
           { signal },

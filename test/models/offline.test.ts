@@ -6,6 +6,7 @@ import { readAnalysis } from '../../src/council/deliberation/analysis-answer.js'
 import { readRanking } from '../../src/council/deliberation/ranking-answer.js';
 import { ModelFailed } from '../../src/errors.js';
 import type { GraphNode, NodeRole } from '../../src/generated/schemas.js';
+import { sampleOf } from '../../src/models/offline/sample.js';
 import { offlineModel } from '../../src/models/offline.js';
 import type { PromptInput } from '../../src/models/port.js';
 import { nodeWith, requestFor } from '../support/prompt-inputs.js';
@@ -344,5 +345,14 @@ describe('offlineModel: a call', () => {
     expect(await drafted({ draft }, writer))
       .to.contain('as Writer')
       .and.not.to.contain('as Master');
+  });
+});
+
+describe('The sample of a schema', () => {
+  it('ends, also of a schema that requires itself many times', () => {
+    const names = Array.from({ length: 20 }, (_, at) => `field${at}`);
+    const properties = Object.fromEntries(names.map((name) => [name, { $ref: '#' }]));
+    const sample = sampleOf({ type: 'object', required: names, properties }, 'A text');
+    expect(jsonBytes(sample)).to.be.within(1_000, 200_000);
   });
 });

@@ -228,7 +228,9 @@ describe('An OpenAI-compatible server', () => {
       [
         'may hold fields of the wrong type',
         sends({
-          ...{ id: 7, created: 'today', model: [] },
+          id: 7,
+          created: 'today',
+          model: [],
           choices: [
             { message: { content: 'A draft', reasoning: { text: 'Hm.' }, annotations: 1 }, finish_reason: 'stop' },
           ],

@@ -11,8 +11,11 @@ const SHIPPED = JSON.parse(
 ) as Record<string, Record<string, unknown>>;
 
 const USAGE: ModelUsage = {
-  ...{ inputTokens: 1000, cachedInputTokens: null, cacheWriteTokens: null },
-  ...{ outputTokens: 100, reasoningTokens: null },
+  inputTokens: 1000,
+  cachedInputTokens: null,
+  cacheWriteTokens: null,
+  outputTokens: 100,
+  reasoningTokens: null,
 };
 const PRICE = { input: 1e-6, output: 10e-6, cacheRead: 0.1e-6, cacheWrite: 1.25e-6 };
 
@@ -84,10 +87,15 @@ describe('Cost of a call', () => {
 
   it('is that of the last of several tiers that the prompt is above; a tier without a price keeps the one before', () => {
     const entry = {
-      ...{ input_cost_per_token: 1e-6, output_cost_per_token: 2e-6, cache_read_input_token_cost: 1e-7 },
-      ...{ output_cost_per_token_above_256k_tokens: 8e-6, input_cost_per_token_above_256k_tokens: 3e-6 },
-      ...{ input_cost_per_token_above_128k_tokens: 2e-6, output_cost_per_token_above_128k_tokens: 4e-6 },
-      ...{ input_cost_per_token_above_128k_tokens_priority: 9, input_cost_per_token_batches: 9 },
+      input_cost_per_token: 1e-6,
+      output_cost_per_token: 2e-6,
+      cache_read_input_token_cost: 1e-7,
+      output_cost_per_token_above_256k_tokens: 8e-6,
+      input_cost_per_token_above_256k_tokens: 3e-6,
+      input_cost_per_token_above_128k_tokens: 2e-6,
+      output_cost_per_token_above_128k_tokens: 4e-6,
+      input_cost_per_token_above_128k_tokens_priority: 9,
+      input_cost_per_token_batches: 9,
     };
     const table = priceTable({}, { m: entry }, sha256);
     expect(faultIn({ m: entry })).to.equal(null);

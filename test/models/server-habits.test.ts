@@ -1,5 +1,6 @@
 /** What real servers do that their documentation does not say; each habit was met in 2026. */
 import { expect } from 'chai';
+import { userMessage } from '../../src/models/material.js';
 import type { ServerResponse } from 'node:http';
 import { isDeepStrictEqual } from 'node:util';
 import type { LanguageModel, ModelAnswer, ModelRequest } from '../../src/models/port.js';
@@ -280,7 +281,8 @@ describe('Habits of OpenAI-compatible servers', () => {
 
   describe('tool calls', () => {
     const call = (id: string | undefined, query: string) => ({
-      ...{ index: 0, ...(id !== undefined && { id }) },
+      index: 0,
+      ...(id !== undefined && { id }),
       function: { name: 'look', arguments: JSON.stringify({ query }) },
     });
 
@@ -320,7 +322,8 @@ describe('Habits of OpenAI-compatible servers', () => {
     it('in a stream that repeats the name in each piece are one call', async () => {
       for (const id of ['', 'a']) {
         const pieces = ['{"query":', '"{oaks}"', '}'].map((args) => ({
-          ...{ index: 0, id },
+          index: 0,
+          id,
           function: { name: 'look', arguments: args },
         }));
         server.answerBy([
@@ -385,6 +388,11 @@ describe('Habits of OpenAI-compatible servers', () => {
       expect(server.calls).to.have.length(3);
       const [first] = server.calls[2]?.body.messages ?? [];
       expect(first?.content).to.equal(`${REQUEST.system}\n\n${REQUEST.prompt}`);
+      // The material stays first, so that the server can cache it for all nodes.
+      await ask({ material: 'A lease' });
+      const [withMaterial] = server.calls[3]?.body.messages ?? [];
+      const prompt = `${REQUEST.system}\n\n${REQUEST.prompt}`;
+      expect(withMaterial?.content).to.equal(userMessage({ material: 'A lease', prompt }));
     });
 
     for (const [status, message] of [
@@ -618,7 +626,11 @@ describe('Habits of OpenAI-compatible servers', () => {
         completion_tokens_details: { reasoning_tokens: 3 },
       };
       expect(await used({ ...USAGE, ...details })).to.deep.equal({
-        ...{ inputTokens: 11, cachedInputTokens: 4, cacheWriteTokens: null, outputTokens: 7, reasoningTokens: 3 },
+        inputTokens: 11,
+        cachedInputTokens: 4,
+        cacheWriteTokens: null,
+        outputTokens: 7,
+        reasoningTokens: 3,
       });
     });
 

@@ -114,7 +114,11 @@ describe('The official OpenAI client in Chromium', () => {
 async function bundled(contents: string): Promise<string> {
   const resolveDir = fileURLToPath(new URL('../../..', import.meta.url));
   const { outputFiles } = await build({
-    ...{ stdin: { contents, resolveDir }, bundle: true, format: 'esm', platform: 'browser', write: false },
+    stdin: { contents, resolveDir },
+    bundle: true,
+    format: 'esm',
+    platform: 'browser',
+    write: false,
     keepNames: true,
   });
   return outputFiles[0]?.text ?? '';

@@ -64,15 +64,13 @@ describe('Errors under /v1', () => {
   });
 
   it('are 400 for parameters that a council cannot honour', async () => {
-    const tool = { type: 'function', function: { name: 'look' } };
     for (const [param, value] of [
-      ['tools', [tool]],
       ['functions', [{ name: 'look' }]],
       ['tool_choice', 'required'],
+      ['tool_choice', { type: 'function', function: { name: 'look' } }],
       ['n', 2],
       ['logprobs', true],
       ['top_logprobs', 2],
-      ['response_format', { type: 'json_object' }],
       ['modalities', ['text', 'audio']],
       ['audio', { voice: 'alloy' }],
       ['web_search_options', {}],
@@ -81,15 +79,27 @@ describe('Errors under /v1', () => {
       expect(error, param).to.include({ param, code: 'unsupported_parameter', type: 'invalid_request_error' });
     }
     for (const [param, value] of [
-      ['tools', [{ type: 'web_search' }]],
       ['tool_choice', { type: 'file_search' }],
       ['top_logprobs', 1],
-      ['text', { format: { type: 'json_schema', name: 'x', schema: {} } }],
-      ['previous_response_id', 'resp_1'],
       ['conversation', 'conv_1'],
       ['prompt', { id: 'p' }],
     ] as const) {
       expect(await refusedResponse({ [param]: value }), param).to.include({ param, code: 'unsupported_parameter' });
+    }
+  });
+
+  it('are 400 for a format that is unknown, or whose schema cannot be used', async () => {
+    const format = { type: 'json_schema', json_schema: { name: 'x', schema: { type: 'nothing' } } };
+    const chat = await refusedChat({ ...chatOf(user('Trees')), response_format: format });
+    expect(chat).to.include({ code: 'invalid_json_schema', param: 'response_format' });
+    const text = { format: { type: 'grammar' } };
+    expect(await refusedResponse({ text })).to.include({ code: 'unsupported_parameter', param: 'text.format.type' });
+  });
+
+  it('are 404 for an unknown earlier response', async () => {
+    for (const id of ['resp_1', 'resp_00000000000040008000000000000000']) {
+      const reply = await rest.post(RESPONSES, { model: 'council', input: 'Trees', previous_response_id: id });
+      expect(errorIn(reply, 404)).to.include({ code: 'response_not_found', param: 'previous_response_id' });
     }
   });
 
@@ -98,12 +108,11 @@ describe('Errors under /v1', () => {
     const text = { type: 'text', text: 'Trees' };
     for (const [message, param] of [
       [user([text, image]), 'messages.0.content.1'],
-      [{ role: 'tool', content: 'found', tool_call_id: 'x' }, 'messages.0.role'],
-      [{ role: 'assistant', tool_calls: [{ id: 'x' }] }, 'messages.0.tool_calls'],
+      [{ role: 'stranger', content: 'found' }, 'messages.0.role'],
     ] as const) {
       expect(await refusedChat(chatOf(message, user('Trees')))).to.include({ code: 'unsupported_content', param });
     }
-    const input = [{ type: 'function_call_output', call_id: 'x', output: '1' }, user('Trees')];
+    const input = [{ type: 'computer_call', call_id: 'x' }, user('Trees')];
     expect(await refusedResponse({ input })).to.include({ code: 'unsupported_content', param: 'input.0.type' });
   });
 
@@ -114,8 +123,11 @@ describe('Errors under /v1', () => {
     expect(await refusedResponse({ input: '' })).to.include({ param: 'input' });
     expect(await refusedResponse({ input: [] })).to.include({ param: 'input' });
     const code = 'context_length_exceeded';
-    expect(await refusedChat(chatOf(user('🌳'.repeat(10_001))))).to.include({ code, param: 'messages' });
-    expect(await refusedResponse({ input: 'x'.repeat(10_000), instructions: 'Be brief.' })).to.include({ code });
+    const long = 'x'.repeat(600_001);
+    expect(await refusedChat(chatOf(user(long)))).to.include({ code, param: 'messages' });
+    expect(await refusedResponse({ input: 'Trees', instructions: long })).to.include({ code });
+    // Each quotation mark takes two bytes of the record.
+    expect(await refusedChat(chatOf(user('"'.repeat(500_000))))).to.include({ code, param: 'messages' });
   });
 
   it('are 404 for an unknown model, route and response', async () => {
@@ -155,7 +167,7 @@ describe('Errors under /v1', () => {
     expect(errorIn(wrong, 405).type).to.equal('invalid_request_error');
     expect(wrong.headers.get('Allow')).to.equal('OPTIONS, POST');
     errorIn(await rest.send('DELETE', `${RESPONSES}/resp_0`), 405);
-    errorIn(await rest.post(CHAT, chatOf(user('x'.repeat(1024 * 1024)))), 413);
+    errorIn(await rest.post(CHAT, chatOf(user('x'.repeat(5 * 1024 * 1024)))), 413);
     errorIn(await rest.send('POST', CHAT, { body: 'x' }), 415);
     const gzip = { body: chatOf(user('Trees')), headers: { 'Content-Encoding': 'gzip' } };
     errorIn(await rest.send('POST', RESPONSES, gzip), 415);
@@ -210,7 +222,11 @@ describe('Errors under /v1 of a service with keys and limits', () => {
   it('are 503 while the service has no log', async () => {
     const server = createServer();
     const early = queueEarlyRequests(server, {
-      ...{ system: nodeSystem(), unsent: new SharedBytes(), basePath: '', corsOrigins: [], isOwnHost: () => true },
+      system: nodeSystem(),
+      unsent: new SharedBytes(),
+      basePath: '',
+      corsOrigins: [],
+      isOwnHost: () => true,
       problemForms: [OPENAI_PROBLEMS],
       onFault: () => expect.fail('Nothing fails'),
       onAccessRefused: () => expect.fail('Nothing is refused'),

@@ -12,6 +12,17 @@ import { untilTrue } from '../support/until-true.js';
 /** The final draft of the built-in council by `councilScript`. */
 const FINAL = 'Draft 2 by Writer';
 
+/** A format whose answers the client parses, as its helpers for zod make it. */
+function parseable<Format extends object>(format: Format): Format {
+  return Object.defineProperties(
+    { ...format },
+    {
+      $brand: { value: 'auto-parseable-response-format', enumerable: false },
+      $parseRaw: { value: (content: string): unknown => JSON.parse(content), enumerable: false },
+    },
+  );
+}
+
 /** A draft of 600 code points, some of two UTF-16 units. */
 const LONG = '🌳'.repeat(300) + 'é'.repeat(300);
 
@@ -35,6 +46,104 @@ describe('The official OpenAI client', () => {
   const messages = (content: string) => [{ role: 'user', content }] as const;
   const topicOf = async (runId: string): Promise<string> =>
     rest.read(await rest.get(`/api/runs/${runId}`), 200, 'history-record.json').input_topic;
+
+  const materialOf = async (runId: string): Promise<string> => (await rest.get(`/api/runs/${runId}/material`)).text;
+  const SCHEMA = {
+    ...{ type: 'object', additionalProperties: false, required: ['title'] },
+    properties: { title: { type: 'string' } },
+  };
+  const TITLED = '{"title":"Oaks"}';
+  const titled = (): ScriptedModel => {
+    const others = councilScript([8]);
+    return scriptedModel((request, index) => (request.answer === 'output' ? { text: TITLED } : others(request, index)));
+  };
+
+  it('gets JSON by a schema in a chat, whole, streamed and parsed', async () => {
+    scripted = titled();
+    const json_schema = { name: 'titled', strict: true, schema: SCHEMA };
+    const asked = {
+      ...{ model: 'council', messages: [...messages('Trees')] },
+      response_format: { type: 'json_schema' as const, json_schema },
+    };
+    const chat = await client.chat.completions.create(asked);
+    expect(chat.choices[0]?.message.content).to.equal(TITLED);
+    const parsed = await client.chat.completions.parse({ ...asked, response_format: parseable(asked.response_format) });
+    expect(parsed.choices[0]?.message.parsed).to.deep.equal({ title: 'Oaks' });
+    const pieces: string[] = [];
+    for await (const { choices } of await client.chat.completions.create({ ...asked, stream: true }))
+      pieces.push(choices[0]?.delta.content ?? '');
+    expect(pieces.join('')).to.equal(TITLED);
+    const any = await client.chat.completions.create({ ...asked, response_format: { type: 'json_object' } });
+    expect(any.choices[0]?.message.content).to.equal(TITLED);
+    const [output] = scripted.requests.filter(({ answer }) => answer === 'output').slice(-1);
+    expect(output?.promptInput.schema).to.deep.equal({ type: 'object' });
+  });
+
+  it('gets JSON by a schema in a response, whole, streamed and parsed', async () => {
+    scripted = titled();
+    const format = { type: 'json_schema' as const, name: 'titled', strict: true, schema: SCHEMA };
+    const asked = { model: 'council', input: 'Trees', text: { format } };
+    const response = await client.responses.create(asked);
+    expect(response.output_text).to.equal(TITLED);
+    expect(response.text?.format).to.deep.equal({ type: 'json_schema', name: 'output', schema: SCHEMA });
+    const parsed = await client.responses.parse({ ...asked, text: { format: parseable(format) } });
+    expect(parsed.output_parsed).to.deep.equal({ title: 'Oaks' });
+    const deltas: string[] = [];
+    for await (const event of await client.responses.create({ ...asked, stream: true }))
+      if (event.type === 'response.output_text.delta') deltas.push(event.delta);
+    expect(deltas.join('')).to.equal(TITLED);
+  });
+
+  it('gets null as JSON, not the prose, if that is the output', async () => {
+    const others = councilScript([8]);
+    scripted = scriptedModel((request, index) =>
+      request.answer === 'output' ? { text: 'null' } : others(request, index),
+    );
+    const schema = { type: ['string', 'null'] };
+    const response_format = { type: 'json_schema' as const, json_schema: { name: 'maybe', schema } };
+    const chat = await client.chat.completions.create({
+      ...{ model: 'council', messages: [...messages('Trees')] },
+      response_format,
+    });
+    expect(chat.choices[0]?.message.content).to.equal('null');
+    const format = { type: 'json_schema' as const, name: 'maybe', schema };
+    const response = await client.responses.create({ model: 'council', input: 'Trees', text: { format } });
+    expect(response.output_text).to.equal('null');
+  });
+
+  it('is refused for a JSON schema that it does not send', async () => {
+    const format = { type: 'json_schema', name: 'none' };
+    const bodies = [
+      ['/v1/chat/completions', { messages: messages('Trees'), response_format: { type: 'json_schema' } }],
+      ['/v1/chat/completions', { messages: messages('Trees'), response_format: { ...format, json_schema: {} } }],
+      ['/v1/responses', { input: 'Trees', text: { format } }],
+    ] as const;
+    for (const [path, body] of bodies) {
+      const refused = await rest.post(path, { model: 'council', ...body });
+      expect(refused.status).to.equal(400);
+      expect(JSON.parse(refused.text)).to.have.nested.property('error.code', 'missing_required_parameter');
+    }
+  });
+
+  it('continues a response: its topic and result come before the input', async () => {
+    const first = await client.responses.create({ model: 'council', instructions: 'Be brief.', input: 'Trees?' });
+    scripted = scriptedModel(councilScript([8]));
+    const second = await client.responses.create({ model: 'council', input: 'Why?', previous_response_id: first.id });
+    const runId = second.metadata?.['run_id'] ?? '';
+    expect(await topicOf(runId)).to.equal('Why?');
+    expect(await materialOf(runId)).to.equal(`System: Be brief.\n\nUser: Trees?\n\nAssistant: ${FINAL}`);
+  });
+
+  it('sends tools, which a council never calls', async () => {
+    const { choices } = await client.chat.completions.create({
+      ...{ model: 'council', messages: [...messages('Trees')], tool_choice: 'auto' },
+      tools: [{ type: 'function', function: { name: 'look', parameters: {} } }],
+    });
+    expect(choices[0]?.message).to.include({ content: FINAL }).and.not.to.have.property('tool_calls');
+    const tools = [{ type: 'function' as const, name: 'look', parameters: {}, strict: false }];
+    const response = await client.responses.create({ model: 'council', input: 'Trees', tools });
+    expect(response.output_text).to.include('by Writer');
+  });
 
   it('lists the councils as models, and retrieves each', async () => {
     const nodes = [{ id: 'write' }];
@@ -123,7 +232,8 @@ describe('The official OpenAI client', () => {
     expect(response.usage).to.include({ input_tokens: 30, output_tokens: 15, total_tokens: 45 });
     const runId = response.metadata?.['run_id'] ?? '';
     expect(response.id).to.equal(`resp_${runId.replaceAll('-', '')}`);
-    expect(await topicOf(runId)).to.equal('System: Be brief.\n\nUser: Trees');
+    expect(await topicOf(runId)).to.equal('Trees');
+    expect(await materialOf(runId)).to.equal('System: Be brief.');
     expect(await client.responses.retrieve(response.id)).to.deep.equal(response);
   });
 

@@ -9,7 +9,7 @@ import { SubscriptionDropped } from '../../src/eventlog/errors.js';
 import type { EventLog, NewEvent, Position } from '../../src/eventlog/port.js';
 import { History } from '../../src/projections/run-history.js';
 import { Projector } from '../../src/projections/projector.js';
-import { RunsInMemory } from '../../src/projections/runs-in-memory.js';
+import { RunStates } from '../../src/run/runs/states.js';
 import type { ViewsClient } from '../../src/projections/views/views-client.js';
 import { openViews } from '../../src/projections/views/views-client.js';
 import { changedLog } from '../support/changed-log.js';
@@ -58,7 +58,7 @@ describe('Projector', () => {
     history = new History({ views: stored, system: timer, onFault });
     projector = new Projector({
       log: from,
-      views: new RunsInMemory(readerOf(log)),
+      states: new RunStates(readerOf(log)),
       history,
       system: hasty,
       onFault,

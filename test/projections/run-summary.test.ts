@@ -11,8 +11,15 @@ const council = graphOf(`
 const AT = '2026-01-01T00:00:00.000Z';
 
 const NO_CALLS = {
-  ...{ calls: 0, repeatedCalls: 0, toldCalls: 0, inputTokens: null, outputTokens: null },
-  ...{ cachedInputTokens: null, reasoningTokens: null, costUsd: null, pricedCalls: 0 },
+  calls: 0,
+  repeatedCalls: 0,
+  toldCalls: 0,
+  inputTokens: null,
+  outputTokens: null,
+  cachedInputTokens: null,
+  reasoningTokens: null,
+  costUsd: null,
+  pricedCalls: 0,
 };
 
 const paused = (): Story => given(council, { godMode: true });

@@ -29,8 +29,15 @@ describe('The effort of a run', () => {
 
   it('starts with no calls and unknown tokens', () => {
     expect(usageOf(given(council, { pending: true }).run.effort)).to.deep.equal({
-      ...{ calls: 0, repeatedCalls: 0, toldCalls: 0, inputTokens: null, outputTokens: null },
-      ...{ cachedInputTokens: null, reasoningTokens: null, costUsd: null, pricedCalls: 0 },
+      calls: 0,
+      repeatedCalls: 0,
+      toldCalls: 0,
+      inputTokens: null,
+      outputTokens: null,
+      cachedInputTokens: null,
+      reasoningTokens: null,
+      costUsd: null,
+      pricedCalls: 0,
       byModel: [],
     });
   });

@@ -123,8 +123,19 @@ function seen(run: RunState): unknown {
   const { inputTopic: requestedTopic, godMode, blueprintId, blueprintName, graphHash, limits } = run.request;
   const { inputTopic, scores, iterationCount, activeNode, shown, steps, sources } = run.progress;
   return {
-    ...{ requestedTopic, inputTopic, godMode, blueprintId, blueprintName, graphHash, limits },
-    ...{ scores, iterationCount, activeNode, shown, steps, sources },
+    requestedTopic,
+    inputTopic,
+    godMode,
+    blueprintId,
+    blueprintName,
+    graphHash,
+    limits,
+    scores,
+    iterationCount,
+    activeNode,
+    shown,
+    steps,
+    sources,
   };
 }
 
@@ -401,7 +412,7 @@ describe('The first state of a fork', () => {
     expect(unmoved, 'fields that no point of the stories has moved').to.deep.equal([]);
     for (const point of points) {
       const fork = pendingAt(point);
-      const untried = { attempt: 0, failures: 0, outage: null, startedAt: '', delayMs: 0, tools: [] };
+      const untried = { attempt: 0, failures: 0, outage: null, startedAt: '', startedSeq: 0, delayMs: 0, tools: [] };
       const frontier = point.progress.frontier.map((each) => {
         const isOutstanding = outstandingIn(point).includes(each.step);
         const model = each.seat === null || isOutstanding ? null : each.model;

@@ -21,6 +21,8 @@ const IS_GOLDEN: Readonly<Record<RunFactType, boolean>> = {
   NodeStarted: true,
   CallReserved: true,
   ToolCalled: true,
+  ChildStarted: true,
+  ChildEnded: true,
   NodeCompleted: true,
   NodeFailed: true,
   QuorumReached: true,

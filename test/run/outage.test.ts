@@ -58,7 +58,8 @@ describe('An outage of a model', () => {
   it('continues over a restart with the rest of its budget', () => {
     const story = given(chain).when(wentOut('plan')).when(claim, 'two', after(50)).when(claim, 'three', after(70));
     expect(attemptOf(story.run, 'plan')).to.deep.include({
-      ...{ attempt: 4, failures: 0 },
+      attempt: 4,
+      failures: 0,
       outage: { since: START, budgetMs: BUDGET_MS },
     });
   });

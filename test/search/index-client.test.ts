@@ -59,6 +59,24 @@ describe(`Search index of chunks (SEED=${SEED})`, () => {
     expect(await answersOf(again)).to.deep.equal(answers);
   });
 
+  it('finds the best chunks of the wanted documents, however many other documents are nearer', async () => {
+    const index = await open();
+    const query = 'tall oaks in the forest';
+    const near = Array.from({ length: 1_000 }, (_, at) => passages(`near-${at}`, [`${query} ${at}`])).flat();
+    for (let at = 0; at < near.length; at += MAX_ADDED) {
+      await index.write({ added: near.slice(at, at + MAX_ADDED), removed: [], checkpoint: String(at) });
+    }
+    const wanted = passages('wanted', ['A house has a door.', 'An oak is in the garden.', 'Ships sail.']);
+    await index.write({ added: wanted, removed: [], checkpoint: '2000' });
+    const find = async (documents: readonly string[]) =>
+      await index.search({ text: query, vector: null, topK: 2, documents });
+    const found = await find(['wanted']);
+    expect(new Set(found.map(({ document }) => document))).to.deep.equal(new Set(['wanted']));
+    expect(found[0]?.text).to.equal('An oak is in the garden.');
+    expect((await find(['near-7', 'nothing'])).map(({ document }) => document)).to.deep.equal(['near-7']);
+    expect(await find([])).to.deep.equal([]);
+  });
+
   it('gives the same answers after a rebuild from the same log, whatever was removed', async () => {
     const first = await open();
     await first.write({ added: passages('a', TEXTS.slice(0, 100)), removed: [], checkpoint: '1' });

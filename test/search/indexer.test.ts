@@ -51,7 +51,11 @@ describe('SearchIndexer', () => {
     maxWaiting?: number,
   ): SearchIndexer => {
     const feed = new SearchIndexer({
-      ...{ log: from, system, model, onIncomplete: () => undefined, maxWaiting },
+      log: from,
+      system,
+      model,
+      onIncomplete: () => undefined,
+      maxWaiting,
       async open(lost) {
         opened += 1;
         const at = { identity: await log.identity(), head: await log.head() };
@@ -202,7 +206,10 @@ describe('SearchIndexer', () => {
     const damaged = (bytes: Buffer<ArrayBuffer>): Buffer<ArrayBuffer> => bytes.fill(0, 4_096);
     damageOpen(join(dir.path, 'passages.sqlite'), damaged, () => 0);
     const search = documentSearch({
-      ...{ indexer: feed, recordsVectors: false, isCorrupt: () => false, filenameOf: async () => null },
+      indexer: feed,
+      recordsVectors: false,
+      isCorrupt: () => false,
+      filenameOf: async () => null,
       embeddings: offlineEmbeddings(),
     });
     const signal = new AbortController().signal;

@@ -3,7 +3,7 @@
  * usage passes it by no more than what the calls in flight together used above their reservations. Of the run's state it
  * checks that `spending` and `effort` hold the same amounts, and that a run which finishes at its budget loses no draft.
  */
-import type { CallUsage, Reservation, RunBudget } from '../../src/generated/schemas.js';
+import type { CallUsage, ChildEndedData, Reservation, RunBudget } from '../../src/generated/schemas.js';
 import { reservationFor } from '../../src/run/budget/spending.js';
 import { usageOf } from '../../src/run/effort.js';
 import type { RunEvent } from '../../src/run/events.js';
@@ -19,8 +19,8 @@ const ROUNDING: Amount = { tokens: 0, usd: 1e-9 };
 
 export class Budgets {
   readonly #must: Must;
-  /** Reservations of the calls in flight, by step. */
-  readonly #open = new Map<number, Amount>();
+  /** Reservations of the calls in flight, by step, and of the runs of councils, by step and index. */
+  readonly #open = new Map<number | string, Amount>();
   /** The panel of each step that has one. */
   readonly #panels = new Map<number, number>();
   #budget: RunBudget | null = null;
@@ -50,17 +50,24 @@ export class Budgets {
   #apply({ type, data }: RunEvent): void {
     switch (type) {
       case 'NodeStarted':
+        if (data.model === '') return;
         this.#end(data.step, null);
         if (data.panelStep !== undefined) this.#panels.set(data.step, data.panelStep);
         return this.#reserve(data.step, data.reserved);
       case 'CallReserved':
         this.#end(data.step, data);
         return this.#reserve(data.step, data.reserved);
+      case 'ChildStarted':
+        this.#calls -= 1;
+        return this.#reserve(`${data.step}/${data.index}`, data.reserved);
+      case 'ChildEnded':
+        return this.#endChild(data);
       case 'NodeCompleted':
       case 'NodeFailed':
         return this.#end(data.step, data.lastCall ?? data);
       case 'PanelClosed':
-        for (const step of this.#open.keys()) if (this.#panels.get(step) === data.panelStep) this.#end(step, null);
+        for (const step of this.#open.keys())
+          if (this.#panels.get(Number(step)) === data.panelStep) this.#end(step, null);
         return;
       case 'GateDecided':
         this.#budget = this.#budget && { ...this.#budget, ...data.budget };
@@ -79,11 +86,13 @@ export class Budgets {
     }
   }
 
-  #reserve(step: number, reserved: Reservation | undefined): void {
+  #reserve(step: number | string, reserved: Reservation | undefined): void {
     this.#must(reserved !== undefined && reserved.usd !== null, `step ${step} reserves ${JSON.stringify(reserved)}`);
     if (reserved === undefined) return;
     this.#calls += 1;
     this.#open.set(step, { tokens: reserved.tokens, usd: reserved.usd ?? 0 });
+    // A run of a council may start with nothing, because earlier calls have used more than they had reserved.
+    if (reserved.tokens === 0 && reserved.usd === 0) return;
     this.#above = NONE;
     const all = [...this.#open.values()].reduce(plus, this.#counted);
     this.#mustFit(all, NONE, 'spent and reserved');
@@ -93,7 +102,25 @@ export class Budgets {
     for (const step of this.#open.keys()) this.#end(step, null);
   }
 
-  #end(step: number, call: Partial<CallUsage> | null): void {
+  /** A run of a council has spent as much of its share as its own record says. */
+  #endChild({ step, index, spent, usage }: ChildEndedData): void {
+    const place = `${step}/${index}`;
+    const share = this.#open.get(place);
+    this.#open.delete(place);
+    const counted = { tokens: spent?.tokens ?? Number.NaN, usd: spent?.usd ?? Number.NaN };
+    const used = { tokens: (usage.inputTokens ?? 0) + (usage.outputTokens ?? 0), usd: usage.costUsd ?? 0 };
+    this.#calls += usage.calls;
+    this.#knownCalls += usage.toldCalls;
+    this.#recorded = plus(this.#recorded, used);
+    this.#counted = plus(this.#counted, counted);
+    this.#above = plus(this.#above, {
+      tokens: Math.max(0, counted.tokens - (share?.tokens ?? 0)),
+      usd: Math.max(0, counted.usd - (share?.usd ?? 0)),
+    });
+    this.#mustFit(this.#recorded, this.#above, 'recorded');
+  }
+
+  #end(step: number | string, call: Partial<CallUsage> | null): void {
     const reserved = this.#open.get(step);
     if (reserved === undefined) return;
     this.#open.delete(step);

@@ -216,10 +216,16 @@ export class Clients {
     const graph = planned.hasTools ? withTools(plain) : plain;
     const topic = `Topic ${run}`;
     const requested = buildRunRequest({
-      ...{ runId: this.#runId(run), inputTopic: topic, godMode: planned.godMode, graph },
+      runId: this.#runId(run),
+      inputTopic: topic,
+      godMode: planned.godMode,
+      graph,
       budget: planned.spending,
       blueprint: planned.graph === 'fixed' ? null : { id: planned.graph, name: planned.graph },
-      ...{ graphHash: sha256(canonical(graph)), keyHash: sha256(topic), bodyHash: sha256(topic), actor: null },
+      graphHash: sha256(canonical(graph)),
+      keyHash: sha256(topic),
+      bodyHash: sha256(topic),
+      actor: null,
     });
     return { ...requested, limits: { ...requested.limits, maxNodeExecutions: planned.budget } };
   }
@@ -283,9 +289,8 @@ export class Clients {
   /** Watches a run and disconnects at once. */
   async #glance(slot: number, runId: string): Promise<void> {
     const leaving = new AbortController();
-    const watcher = { onState: () => undefined, signal: leaving.signal };
-    await this.#ask(slot, (engine) => engine.views.watch(runId, watcher));
-    leaving.abort();
+    const onState = (): void => leaving.abort();
+    await this.#ask(slot, (engine) => engine.feed.follow(runId, { from: 'now', onState, signal: leaving.signal }));
   }
 
   /** Everything recorded before the request must be in the list. */
@@ -318,9 +323,11 @@ export class Clients {
     this.#watched.push(events);
     instance.watched.add(runStream(runId));
     const { signal } = new AbortController();
-    const watched = engine.views.watch(runId, {
+    const watched = engine.feed.follow(runId, {
+      from: 'now',
       signal,
       onState: (run) => {
+        if (states.seq === -1) this.#watched.push(states);
         world.must(
           states.seq === -1 || run.head.seq === states.seq || run.head.seq === states.seq + 1,
           'every watcher receives all events',
@@ -331,10 +338,10 @@ export class Clients {
         states.hasEnded = isFinished(run);
       },
     });
-    watched.then(
-      (isThere) => isThere && this.#watched.push(states),
-      (error: unknown) => this.#mustNotBe(!isOfLog(error), error),
-    );
+    watched.catch((error: unknown) => {
+      // Whether the log has lost the run is seen by its events.
+      this.#mustNotBe(!isOfLog(error) && !(error instanceof RunUnknown), error);
+    });
     const followed = engine.feed.follow(runId, {
       from: 0,
       signal,

@@ -1,6 +1,6 @@
 /** The plan of a history from its seed: faults and requests. */
 import type { Graph, RunBudget } from '../../src/generated/schemas.js';
-import { GRAPHS, PANEL_GRAPHS, PLAIN_GRAPHS, SINGLE_MINDS } from './graphs.js';
+import { COUNCIL_GRAPHS, GRAPHS, PANEL_GRAPHS, PLAIN_GRAPHS, SINGLE_MINDS } from './graphs.js';
 import type { AppendFault } from './simulated-log.js';
 import { Draws } from './scheduler.js';
 
@@ -146,17 +146,22 @@ export interface Plan {
 /** The durations of wide plans. */
 export const WIDE: Pace = {
   cluster: { heartbeatMs: 1_000, suspectAfterMs: 6_000 },
-  ...{ latencyMs: 1_500, modelMs: 900, decisionMs: 4_000, repairedMs: 12_000 },
+  latencyMs: 1_500,
+  modelMs: 900,
+  decisionMs: 4_000,
+  repairedMs: 12_000,
 };
 
 /** Most bugs need one run and one or two faults, so nine of ten plans are brief and the tenth is wide. */
 export function planOf(seed: number): Plan {
-  const plan = deliberating(seed % 10 === 0 ? widePlanOf(seed) : briefPlanOf(seed), new Draws(seed + 41));
+  const drawn = deliberating(seed % 10 === 0 ? widePlanOf(seed) : briefPlanOf(seed), new Draws(seed + 41));
+  const plan = nesting(drawn, new Draws(seed + 43));
   // Uses separate draws, so that the rest of the plan does not depend on them.
   const draws = new Draws(seed + 29);
   const budgets = new Draws(seed + 37);
   const runs = plan.runs.map((run) => {
-    const size = Object.hasOwn(PANEL_GRAPHS, run.graph) ? budgets.whole(1, 5) : 1;
+    const isLarge = Object.hasOwn(PANEL_GRAPHS, run.graph) || Object.hasOwn(COUNCIL_GRAPHS, run.graph);
+    const size = isLarge ? budgets.whole(1, 5) : 1;
     return { ...run, hasTools: draws.chance(TOOLS_SHARE), spending: spendingOf(budgets, size) };
   });
   const faults = [...plan.faults, ...costFaultsOf(plan, budgets)];
@@ -189,6 +194,19 @@ function memberFaultsOf({ requests }: Plan, draws: Draws): readonly Fault[] {
 }
 
 /** Share of plans with panels. */
+/** Gives one of six plans runs with councils in councils. */
+function nesting(plan: Plan, draws: Draws): Plan {
+  if (!draws.chance(COUNCILS_SHARE)) return plan;
+  const names = Object.keys(COUNCIL_GRAPHS);
+  const chosen = new Map<PlannedRun, PlannedRun>();
+  for (const run of plan.runs) {
+    // A fork has the graph of its parent.
+    if (!chosen.has(run)) chosen.set(run, { ...run, graph: names[draws.whole(0, names.length - 1)] ?? 'each' });
+  }
+  return { ...plan, runs: plan.runs.map((run) => chosen.get(run) ?? run) };
+}
+
+const COUNCILS_SHARE = 1 / 6;
 const PANELS_SHARE = 0.4;
 
 /** The panel graph whose pauses have approvers. */
@@ -248,7 +266,14 @@ function widePlanOf(seed: number): Plan {
     return { kind, atMs, slot: at, forMs };
   });
   return {
-    ...{ seed, isVerified: true, pace: WIDE, rates, isCluster, runs, requests, faults },
+    seed,
+    isVerified: true,
+    pace: WIDE,
+    rates,
+    isCluster,
+    runs,
+    requests,
+    faults,
     maxActiveRuns: draws.chance(0.25) ? draws.whole(1, 2) : 100,
     maxModelCalls: draws.chance(0.3) ? 1 : 8,
     modelOutageMs: draws.pick([0, 2_000, 6_000]),
@@ -303,10 +328,18 @@ function briefPlanOf(seed: number): Plan {
   const faults = Array.from({ length: draws.whole(1, 4) }, () => briefFaultOf(draws, requests, slot));
   const isDeadly = faults.some(({ kind }) => TAKEOVER_FAULTS.has(kind));
   return {
-    ...{ seed, isVerified: draws.chance(0.2), rates, isCluster, runs, requests, faults },
+    seed,
+    isVerified: draws.chance(0.2),
+    rates,
+    isCluster,
+    runs,
+    requests,
+    faults,
     pace: {
       cluster: { heartbeatMs: 1_250, suspectAfterMs: 4_000 },
-      ...{ latencyMs: 400, modelMs: 300, decisionMs: 1_000 },
+      latencyMs: 400,
+      modelMs: 300,
+      decisionMs: 1_000,
       repairedMs: isDeadly && draws.chance(0.5) ? MENDED_MS.late : MENDED_MS.soon,
     },
     // With one slot the second run waits for the first.

@@ -1,6 +1,6 @@
 /** The graphs of the runs that a plan may draw. */
 import { fixedGraph } from '../../src/council/fixed-graph.js';
-import type { Graph, GraphMember, GraphNode } from '../../src/generated/schemas.js';
+import type { FrozenCouncil, Graph, GraphMember, GraphNode } from '../../src/generated/schemas.js';
 import { graphOf, graphWith } from '../support/given.js';
 
 const NODE = { timeoutMs: 1_500, maxAttempts: 3 };
@@ -56,7 +56,9 @@ function members(prefix: string, from: number, to: number, hasFallbacks = false)
     const number = from + index;
     const fallback = SPARES[number - 1];
     return {
-      ...{ id: `${prefix}${number}`, label: `${prefix === 's' || prefix === 't' ? 'Seat' : 'Juror'} ${number}`, model },
+      id: `${prefix}${number}`,
+      label: `${prefix === 's' || prefix === 't' ? 'Seat' : 'Juror'} ${number}`,
+      model,
       ...(hasFallbacks && fallback !== undefined && { fallbacks: [fallback] }),
     };
   });
@@ -127,4 +129,42 @@ export const PANEL_GRAPHS: Readonly<Record<string, Graph>> = {
   },
 };
 
-export const GRAPHS: Readonly<Record<string, Graph>> = { ...PLAIN_GRAPHS, ...BRIEF_GRAPHS, ...PANEL_GRAPHS };
+/** The label of nodes whose drafts have two lines. */
+export const LISTING = 'list';
+const list: Node = { ...agent('plan'), label: LISTING };
+const inner = (graph: Graph): FrozenCouncil => ({ id: 'inner', name: 'Inner', version: 1, graph });
+/** A node with councils; the topics of their runs differ. */
+const councils = (id: string, graph: Graph, fields: Partial<GraphNode> = {}): Node => {
+  const topic = `{{topic}}/${id}{{index}}`;
+  return { ...NODE, id, role: 'council', council: inner(graph), topic, onError: 'fail', ...fields };
+};
+const lines = { forEach: 'lines', maxParallel: 2 } as const;
+
+/** Graphs with councils in councils. */
+export const COUNCIL_GRAPHS: Readonly<Record<string, Graph>> = {
+  once: council(
+    [agent('write'), councils('part', graphOf('only', NODE)), agent('end')],
+    'write -> part',
+    'part -> end',
+  ),
+  each: council([list, councils('part', graphOf('one -> two', NODE), lines)], 'plan -> part'),
+  queue: council(
+    [list, councils('part', graphOf('only', NODE), { ...lines, maxParallel: 1, onError: 'skip' }), agent('end')],
+    ...['plan -> part', 'part -> end'],
+  ),
+  beside: council(
+    [list, councils('left', graphOf('only', NODE), lines), agent('right'), agent('join')],
+    ...['plan -> left', 'plan -> right', 'left -> join', 'right -> join'],
+  ),
+  nested: council(
+    [list, councils('part', council([list, councils('deep', graphOf('only', NODE), lines)], 'plan -> deep'), lines)],
+    'plan -> part',
+  ),
+};
+
+export const GRAPHS: Readonly<Record<string, Graph>> = {
+  ...PLAIN_GRAPHS,
+  ...BRIEF_GRAPHS,
+  ...PANEL_GRAPHS,
+  ...COUNCIL_GRAPHS,
+};

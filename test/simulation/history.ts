@@ -113,9 +113,13 @@ export class World {
     const { scheduler, storage } = this;
     const trace = this.#trace === null ? null : this.#trace.digest('hex');
     return {
-      ...{ broken: this.#broken, injected: this.faults.injected, events: storage.events.length, trace },
+      broken: this.#broken,
+      injected: this.faults.injected,
+      events: storage.events.length,
+      trace,
       met: new Set([...this.records.values()].flatMap(({ events }) => events.flatMap(metAt))),
-      ...{ turns: scheduler.turns, virtualMs: scheduler.nowMs },
+      turns: scheduler.turns,
+      virtualMs: scheduler.nowMs,
     };
   }
 
@@ -226,6 +230,7 @@ export class World {
         parentEvents: ({ runId: parent, at }) => this.records.get(parent)?.events.slice(0, at + 1) ?? [],
         hasFound: (query, place) => this.#toolCalls.hasFound(query, place),
         explains: (kind) => this.#explains(kind, runId),
+        recordOf: (other) => this.records.get(other) ?? null,
         mayBeDead: (instanceId) => this.faults.mayBeDead(Math.floor(Number.parseInt(instanceId, 16) / 1_000)),
       });
       this.records.set(runId, record);
@@ -242,13 +247,16 @@ export class World {
   /** Whether a fault or request explains the failure of a run. */
   #explains(kind: RunFailureKind, runId: string): boolean {
     switch (kind) {
+      case 'output_invalid':
+        return false;
       case 'cancelled':
-        return this.clients.hasCancelled(runId);
+        return this.clients.hasCancelled(runId) || this.#hasNoParent(runId);
       case 'rejected':
       case 'execution_limit':
       case 'budget_exceeded':
         return true;
       case 'node_failed':
+        return this.#hasFailedChild(runId) || this.faults.explains(kind);
       case 'takeover_limit':
         return this.faults.explains(kind);
       case 'no_route':
@@ -257,6 +265,18 @@ export class World {
       case 'internal':
         return false;
     }
+  }
+
+  /** Whether a run was started for a council of a run that has ended, or of which another run has failed. */
+  #hasNoParent(runId: string): boolean {
+    const parentRun = this.records.get(runId)?.state?.parentRun ?? null;
+    if (parentRun === null) return false;
+    return this.records.get(parentRun.runId)?.hasEnded === true || this.#hasFailedChild(parentRun.runId);
+  }
+
+  #hasFailedChild(runId: string): boolean {
+    const children = this.records.get(runId)?.children ?? new Map<string, { status: string | null }>();
+    return [...children.values()].some(({ status }) => status === 'failed');
   }
 
   #model(life: Process, instance: Instance): LanguageModel {

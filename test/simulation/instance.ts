@@ -1,4 +1,5 @@
 /** An instance: the engine of `src/app` on one folder, started again after each end. */
+import { itemsOf } from '../../src/draft/items.js';
 import type { Context } from '../../src/app/context.js';
 import { openContext } from '../../src/app/context.js';
 import { isEndedByStop } from '../../src/app/recovery.js';
@@ -182,6 +183,7 @@ export class Instance implements Line {
         overrides: {
           chunkSearch,
           charts,
+          drafts: { load: () => Promise.resolve(), itemsOf },
           openLog: () =>
             Promise.resolve(openLine(storage, scheduler, { line: this, process, longestMs: plan.pace.latencyMs })),
           openViews: () =>
@@ -208,7 +210,11 @@ export class Instance implements Line {
   #dataDir(): ContextDeps['dataDir'] {
     const nowhere = '/nowhere';
     return {
-      ...{ path: nowhere, logFile: nowhere, viewsDir: nowhere, tmpDir: nowhere, isExposed: false },
+      path: nowhere,
+      logFile: nowhere,
+      viewsDir: nowhere,
+      tmpDir: nowhere,
+      isExposed: false,
       seenLog: {
         read: () => this.#seen,
         write: (text) => void (this.#seen = text),

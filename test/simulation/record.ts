@@ -3,16 +3,22 @@
  * of `src/run` and from the recorded data alone. Only the hash chain and the chart are those of the service.
  */
 import type {
+  ChildEndedData,
+  ChildStartedData,
+  NodeCompletedData,
+  NodeFailedData,
   NodeOutput,
   NodeStartedData,
   RunClaimedData,
   RunFailureKind,
+  RunRequestedData,
   ToolCalledData,
 } from '../../src/generated/schemas.js';
 import type { RecordedEvent } from '../../src/eventlog/port.js';
 import { chartCache } from '../../src/run/chart/machine.js';
 import { RunReplayer } from '../../src/run/replay.js';
 import type { RunState } from '../../src/run/state.js';
+import { finalDraftOf } from '../../src/run/state.js';
 import { nodeSystem } from '../../src/system/system.js';
 import type { RunEvent } from '../../src/run/events.js';
 import { Budgets } from './budgets.js';
@@ -39,6 +45,8 @@ export interface HistoryKnowledge {
   explains(kind: RunFailureKind): boolean;
   /** Whether a tool returned this hit for a query. */
   hasFound(query: string, place: number): boolean;
+  /** The last event of a run, and the runs that it has started for its councils, or null if there is no such run. */
+  recordOf(runId: string): RunRecord | null;
   /** Whether other instances may suspect an instance. */
   mayBeDead(instanceId: string): boolean;
 }
@@ -50,6 +58,8 @@ const OWNERS_ALONE: ReadonlySet<string> = new Set([
   'NodeStarted',
   'CallReserved',
   'ToolCalled',
+  'ChildStarted',
+  'ChildEnded',
   'NodeCompleted',
   'NodeFailed',
   'QuorumReached',
@@ -83,6 +93,10 @@ export class RunRecord {
   readonly #panels: Panels;
   /** By attempt, the calls that were reserved after its first. */
   readonly #furtherCalls = new Map<string, number>();
+  /** By step and index, the runs that councils have started, and whether each has ended here. */
+  readonly children = new Map<string, { readonly runId: string; status: ChildEndedData['status'] | null }>();
+  /** Calls of the run itself, and of the runs of its councils. */
+  #calls = 0;
   #owner: string | null = null;
   #epoch = 0;
   #takeovers = 0;
@@ -185,6 +199,10 @@ export class RunRecord {
   #rules(event: RunEvent, writer: string): void {
     const { type, data } = event;
     switch (type) {
+      case 'RunRequested':
+      case 'ChildStarted':
+      case 'ChildEnded':
+        return this.#ofChildren(event);
       case 'NodeStarted':
         return this.#started(data);
       case 'CallReserved': {
@@ -197,25 +215,25 @@ export class RunRecord {
       case 'NodeCompleted': {
         const attempt = `${data.step}.${data.attempt}`;
         this.#must(this.attempts.has(attempt), 'no step completed twice', `attempt ${attempt} was not started`);
-        const mark = markOf(data.output);
-        this.#must(this.#witness.takeAnswer(mark, attempt), "a result is a model's own, once", `${mark} in ${attempt}`);
+        if (this.#isCouncil(data.node)) this.#mustJoin(data);
+        else {
+          const mark = markOf(data.output);
+          const isOwn = this.#witness.takeAnswer(mark, attempt);
+          this.#must(isOwn, "a result is a model's own, once", `${mark} in ${attempt}`);
+        }
         this.#endStep(data.step, writer);
         this.#takeovers = 0;
         return;
       }
+      case 'RunCompleted':
+        return this.#mustCount(data.usage?.calls);
       case 'PanelClosed':
         this.#takeovers = 0;
         return;
-      case 'NodeFailed': {
-        const counts = data.outageMs === undefined && data.kind !== 'budget_exceeded';
-        const failures = (this.#failures.get(data.step) ?? 0) + (counts ? 1 : 0);
-        // Another model has attempts of its own.
-        this.#failures.set(data.step, data.fallbackTo === undefined ? failures : 0);
-        this.#underWay.delete(data.step);
-        this.#must(failures <= 3, 'within the budget', `failure ${failures} of step ${data.step}`);
-        return;
-      }
+      case 'NodeFailed':
+        return this.#failed(data);
       case 'RunFailed':
+        this.#mustCount(data.usage?.calls);
         this.#must(this.#witness.explains(data.kind), 'no failure without a cause', `${data.kind}: ${data.error}`);
         if (data.kind === 'takeover_limit')
           this.#must(this.#takeovers > 5, 'within the budget', `ended after ${this.#takeovers} takeovers`);
@@ -227,7 +245,80 @@ export class RunRecord {
     }
   }
 
-  #started({ step, attempt: number, panelStep = step }: NodeStartedData): void {
+  #isCouncil(node: string): boolean {
+    return this.state?.plan.node(node).role === 'council';
+  }
+
+  #failed({ step, kind, outageMs, fallbackTo }: NodeFailedData): void {
+    const counts = outageMs === undefined && kind !== 'budget_exceeded';
+    const failures = (this.#failures.get(step) ?? 0) + (counts ? 1 : 0);
+    // Another model has attempts of its own.
+    this.#failures.set(step, fallbackTo === undefined ? failures : 0);
+    this.#underWay.delete(step);
+    this.#must(failures <= 3, 'within the budget', `failure ${failures} of step ${step}`);
+  }
+
+  #ofChildren({ type, data }: Extract<RunEvent, { type: 'RunRequested' | 'ChildStarted' | 'ChildEnded' }>): void {
+    if (type === 'RunRequested') this.#requestedBy(data);
+    else if (type === 'ChildStarted') this.#childStarted(data);
+    else this.#childEnded(data);
+  }
+
+  /** A run that a council has started begins after its parent has recorded that. */
+  #requestedBy({ parentRun }: RunRequestedData): void {
+    if (parentRun === undefined) return;
+    const { runId, step, index } = parentRun;
+    const started = this.#witness.recordOf(runId)?.children.get(`${step}/${index}`);
+    this.#must(started?.runId === this.runId, 'append before act', `${runId} has not recorded ${step}/${index}`);
+  }
+
+  #childStarted({ step, index, child, node }: ChildStartedData): void {
+    const place = `${step}/${index}`;
+    this.#must(!this.children.has(place), 'no run of a council started twice', place);
+    this.children.set(place, { runId: child, status: null });
+    const underWay = [...this.children].filter(([at, each]) => at.startsWith(`${step}/`) && each.status === null);
+    const most = this.state?.plan.node(node).maxParallel ?? 1;
+    this.#must(underWay.length <= most, 'within the budget', `${underWay.length} runs of ${node} at a time`);
+  }
+
+  #childEnded({ step, index, child, status, headHash, usage }: ChildEndedData): void {
+    const started = this.children.get(`${step}/${index}`);
+    this.#must(started?.status === null, 'no run of a council ended twice', `${step}/${index}`);
+    if (started !== undefined) started.status = status;
+    const record = this.#witness.recordOf(child);
+    const isEnd = record?.hasEnded === true && record.events.at(-1)?.hash === headHash;
+    this.#must(isEnd && record.state?.phase.status === status, 'a run of a council ends before it counts', child);
+    this.#calls += usage.calls;
+    this.#takeovers = 0;
+  }
+
+  /** The draft of a council holds the results of its runs. */
+  #mustJoin({ step, output }: NodeCompletedData): void {
+    const draft = 'draft' in output ? output.draft : '';
+    for (const [place, { runId, status }] of this.children) {
+      if (!place.startsWith(`${step}/`)) continue;
+      this.#must(status !== null, 'a run of a council ends before it counts', place);
+      const record = this.#witness.recordOf(runId);
+      const result = record === null || record.state === null ? null : finalDraftOf(record.state);
+      const isHeld = status === 'failed' || result === null || draft.includes(result);
+      this.#must(isHeld, 'a council holds the results of its runs', `${place} is not in "${draft}"`);
+    }
+  }
+
+  /** Each call counts once, whichever run made it. */
+  #mustCount(calls: number | undefined): void {
+    const own = this.events.filter(({ type }) => type === 'CallReserved').length;
+    const rounds = this.hasTools ? null : this.#calls + own;
+    this.#must(rounds === null || calls === undefined || calls >= rounds, 'each call counts', `${calls} of ${rounds}`);
+  }
+
+  /** Whether its nodes may use tools, whose rounds are calls too. */
+  get hasTools(): boolean {
+    return this.state?.plan.graph.nodes.some(({ tools }) => tools.webSearch) === true;
+  }
+
+  #started({ step, attempt: number, panelStep = step, model }: NodeStartedData): void {
+    if (model !== '') this.#calls += 1;
     const attempt = `${step}.${number}`;
     this.#must(!this.attempts.has(attempt), 'no attempt started twice', attempt);
     this.attempts.add(attempt);

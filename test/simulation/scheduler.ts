@@ -158,7 +158,7 @@ function isBefore(one: Turn, other: Turn): boolean {
   );
 }
 
-const { sha256 } = nodeSystem();
+const { sha256, uuidOf: uuidV5 } = nodeSystem();
 const BEGINNING_MS = Date.parse('2026-01-01T00:00:00.000Z');
 
 /** One life of an instance. Its turns end with it. */
@@ -188,6 +188,7 @@ export class Process {
       uuid: () => uuidOf(life, (ids += 1)),
       random: () => this.draws.random(),
       sha256,
+      uuidOf: uuidV5,
       secret: () => uuidOf(life, (ids += 1)).padEnd(43, '_'),
       isEqual: (one, other) => one === other,
       after: (delayMs, callback) => this.#timer(delayMs / rate, callback),

@@ -278,6 +278,7 @@ export function openLine(
       const wanted = (event: RecordedEvent): boolean => categories?.includes(categoryOf(event.stream)) ?? true;
       yield* await ask(() => storage.events.slice(from).filter(wanted).slice(0, max));
     },
+    remove: () => Promise.reject(new Error('The simulation removes nothing')),
     subscribe,
     identity: () => ask(() => 'simulated'),
     head: () => ask(() => storage.head),

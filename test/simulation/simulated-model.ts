@@ -4,7 +4,7 @@ import type { LanguageModel, ModelAnswer, ModelRequest, ModelUsage, ToolCall } f
 import { mayBeBilled, settleRequest } from '../../src/models/billing.js';
 import { callAborted } from '../../src/models/port.js';
 import type { FaultKind } from './faults.js';
-import { DEFAULT_MODEL } from './graphs.js';
+import { DEFAULT_MODEL, LISTING } from './graphs.js';
 import type { Draws, Process } from './scheduler.js';
 
 export interface SimulatedModelDeps {
@@ -132,8 +132,12 @@ function answerTo(request: ModelRequest, mark: string, draws: Draws): Reply {
       return { mark, text: JSON.stringify({ ranking: shuffled(lettersOf(request), draws), comment: mark }) };
     case 'analysis':
       return { mark, text: JSON.stringify({ ...NO_ANALYSIS, consensus: [mark] }) };
+    case 'output':
+      return { mark, text: JSON.stringify({ mark }) };
     case 'draft': {
-      const text = request.promptInput.role === 'panel' ? `I am ${modelOf(request)}.\n${mark}` : mark;
+      const isList = request.promptInput.label === LISTING;
+      const plain = isList ? `${mark}\n${mark} again` : mark;
+      const text = request.promptInput.role === 'panel' ? `I am ${modelOf(request)}.\n${mark}` : plain;
       return { mark: text, text };
     }
   }

@@ -65,6 +65,8 @@ export function openStoredViews(
         if (checkpoint !== null) views.checkpoint = checkpoint;
         onWritten();
       }),
+    expired: async () => [],
+    zeroErased: async () => undefined,
     find: (runId) => ask(() => views.runs.get(runId) ?? null),
     list: ({ limit, offset }) => ask(() => [...all()].sort(newest).slice(offset, offset + limit)),
     count: () => ask(() => views.runs.size),
@@ -91,6 +93,8 @@ export function openStoredViews(
           .sort((a, b) => a.deadline.localeCompare(b.deadline))
           .slice(0, max),
       ),
+    leafOf: () => ask(() => null),
+    erasedAs: () => ask(() => null),
     blueprintIds: () => ask(() => []),
     blueprintRecords: (ids) => ask(() => ids.map(() => null)),
     documents: () => ask(() => []),

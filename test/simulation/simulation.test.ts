@@ -60,8 +60,14 @@ describe('The engine in virtual time', () => {
 
   it('lets no instance without events from the log take a run from a working one', async () => {
     const { broken, injected } = await playHistory({
-      ...{ seed: 1, isVerified: true, pace: WIDE, rates: [1, 1], isCluster: true },
-      ...{ maxActiveRuns: 100, maxModelCalls: 8, modelOutageMs: 60_000 },
+      seed: 1,
+      isVerified: true,
+      pace: WIDE,
+      rates: [1, 1],
+      isCluster: true,
+      maxActiveRuns: 100,
+      maxModelCalls: 8,
+      modelOutageMs: 60_000,
       runs: [{ graph: 'line', godMode: false, hasTools: false, budget: 50 }],
       requests: [{ kind: 'start', atMs: 500, slot: 0, run: 0, parent: 0 }],
       faults: [

@@ -7,6 +7,7 @@ export function changedLog(log: EventLog, changes: Partial<EventLog>): EventLog 
     readStream: (stream, range) => log.readStream(stream, range),
     readAll: (after, range) => log.readAll(after, range),
     subscribe: (after, following) => log.subscribe(after, following),
+    remove: (streams) => log.remove(streams),
     identity: () => log.identity(),
     head: () => log.head(),
     hasGaps: () => log.hasGaps(),

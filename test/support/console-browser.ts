@@ -6,7 +6,7 @@ import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { chromium } from 'playwright-core';
 import { present } from '../../src/system/element.js';
 import { CHROMIUM, NO_CHROMIUM } from './chromium.js';
-import { IS_SOAK } from './soak.js';
+import { IS_SOAK, sample } from './soak.js';
 
 export interface PageOptions {
   /** Default: 1280. */
@@ -28,7 +28,7 @@ export interface ConsoleBrowser {
 /** A busy service returns 503 or cuts off a slow page, and the client tries again. */
 const OF_A_BUSY_MACHINE = /503|ERR_INCOMPLETE_CHUNKED_ENCODING/;
 
-const LOOKS = [
+export const LOOKS = [
   { name: 'on a phone in the dark', width: 360, height: 740, colorScheme: 'dark' },
   { name: 'at a desk in the light', width: 1280, height: 800, colorScheme: 'light' },
 ] as const;
@@ -109,10 +109,11 @@ export async function settled(page: Page): Promise<void> {
  * The faults of a page as shown: on a phone in the dark theme, and in a soak on a desktop in the light theme.
  *
  * @param isChecked whether axe checks its accessibility, which takes seconds: by default in a soak
+ * @param looks in which it is shown
  */
-export async function faultsIn(page: Page, isChecked = IS_SOAK): Promise<readonly string[]> {
+export async function faultsIn(page: Page, isChecked = IS_SOAK, looks = sample(LOOKS, 1)): Promise<readonly string[]> {
   const found: string[] = [];
-  for (const { name, width, height, colorScheme } of IS_SOAK ? LOOKS : LOOKS.slice(0, 1)) {
+  for (const { name, width, height, colorScheme } of looks) {
     await page.setViewportSize({ width, height });
     await page.emulateMedia({ colorScheme });
     const faults = isChecked ? await seriousFaults(page) : [];

@@ -69,7 +69,9 @@ const AT_ONCE = 500;
 /** Appends a record to a log as the service does. */
 export async function appendRecord(log: Pick<EventLog, 'append'>, events: readonly RunEvent[]): Promise<void> {
   const stored = events.map(({ id, type, data, at, hash }) => ({
-    ...{ id, type, data: canonical(data) },
+    id,
+    type,
+    data: canonical(data),
     metadata: { occurredAt: at, hash, schemaVersion: String(SCHEMA_VERSION) },
   }));
   for (let from = 0; from < stored.length; from += AT_ONCE) {

@@ -2,6 +2,7 @@
 import { fsyncSync, openSync, readFileSync, writeSync } from 'node:fs';
 import { nodeSystem } from '../../src/system/system.js';
 import type { LanguageModel, ModelRequest } from '../../src/models/port.js';
+import { userMessage } from '../../src/models/material.js';
 import { instantModel } from './instant-model.js';
 
 export interface CallHooks {
@@ -24,7 +25,7 @@ export function countedModel(file: string, hooks: CallHooks = {}): LanguageModel
     ...instant,
     async ask(request, call) {
       hooks.before?.(request);
-      const inputHash = sha256(`${request.system}\n${request.prompt}`);
+      const inputHash = sha256(`${request.system}\n${userMessage(request)}`);
       writeSync(calls, `${hooks.namesModels === true ? callOfModel(request.model, inputHash) : inputHash}\n`);
       fsyncSync(calls);
       await new Promise((resolve) => setImmediate(resolve));

@@ -11,6 +11,7 @@ import { runStream } from '../../src/run/events.js';
 import { changedLog } from './changed-log.js';
 import { countedModel } from './counted-model.js';
 import { approveAll } from './god-run.js';
+import { LONG_MATERIAL } from './panel-graph.js';
 import { openTestEngine, runRequest } from './open-engine.js';
 import { allFinished } from './run-when.js';
 
@@ -30,7 +31,7 @@ export interface CrashPlan {
   readonly runIds: readonly string[];
   /** Runs this graph in God Mode and approves every pause; absent: the fixed graph. */
   readonly godModeGraph?: Graph;
-  /** Runs this graph, whose calls are counted by model; absent: the fixed graph. */
+  /** Runs this graph with a long material; its calls are counted by model. Absent: the fixed graph. */
   readonly panelGraph?: Graph;
   /** The server of the log that the process shares with others, and the pace of their heartbeats; absent: its own log. */
   readonly shared?: { readonly eventStore: EventStoreSettings; readonly cluster: ClusterSettings };
@@ -43,7 +44,7 @@ export interface CrashPlan {
 const plan = JSON.parse(process.argv[2] ?? '{}') as CrashPlan;
 const { crash } = plan;
 const { panelGraph, shared } = plan;
-const plainCouncil = panelGraph === undefined ? {} : { graph: panelGraph };
+const plainCouncil = panelGraph === undefined ? {} : { graph: panelGraph, material: LONG_MATERIAL };
 const council = plan.godModeGraph === undefined ? plainCouncil : { graph: plan.godModeGraph, godMode: true };
 
 function dieAt(boundary: Boundary, ordinal: number): void {
@@ -95,7 +96,8 @@ const starting = plan.runIds.map(async (runId) => {
   writeSync(1, `${runId}\n`);
   if (plan.godModeGraph !== undefined) void approveAll(engine, runId);
   if (runId !== crash.runId) return;
-  await engine.views.watch(runId, {
+  await engine.feed.follow(runId, {
+    from: 'now',
     onState: ({ head }) => lastSeqs.forEach((last, ordinal) => head.seq >= last && dieAt('append shown', ordinal)),
     signal: new AbortController().signal,
   });

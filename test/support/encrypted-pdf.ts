@@ -79,8 +79,11 @@ function security256(password: string): Security {
   permissions.writeInt32LE(PERMISSIONS);
   const sealedPermissions = createCipheriv('aes-256-ecb', key, null).setAutoPadding(false).update(permissions);
   const values = {
-    ...{ U: user, UE: wrapped(password, none), Perms: sealedPermissions },
-    ...{ O: checked(OWNER_PASSWORD, user), OE: wrapped(OWNER_PASSWORD, user) },
+    U: user,
+    UE: wrapped(password, none),
+    Perms: sealedPermissions,
+    O: checked(OWNER_PASSWORD, user),
+    OE: wrapped(OWNER_PASSWORD, user),
   };
   return { key, entries: `/V 5 /R 6 /Length 256 ${hexEntries(values)} ${cryptFilter('/AESV3', 32)}` };
 }

@@ -1,7 +1,20 @@
 /** The calls of EventStoreDB's streams service, answered like a server 23.10, except where a script says otherwise. */
-import type { BatchAppendReq, BatchAppendResp, ReadReq, ReadResp } from '@eventstore/db-client/generated/streams_pb.js';
+import type {
+  BatchAppendReq,
+  BatchAppendResp,
+  ReadReq,
+  ReadResp,
+  TombstoneReq,
+} from '@eventstore/db-client/generated/streams_pb.js';
 import streamsPb from '@eventstore/db-client/generated/streams_pb.js';
-import type { Metadata, ServerDuplexStream, ServerWritableStream, ServiceError } from '@grpc/grpc-js';
+import type {
+  Metadata,
+  ServerDuplexStream,
+  ServerUnaryCall,
+  ServerWritableStream,
+  ServiceError,
+  sendUnaryData,
+} from '@grpc/grpc-js';
 import { status } from '@grpc/grpc-js';
 import { RevisionConflict } from '../../src/eventlog/errors.js';
 import type { AskedAppend } from './event-store-messages.js';
@@ -66,6 +79,8 @@ export interface Script {
   append?: (asked: AskedAppend) => AppendFate | Promise<AppendFate>;
   /** `from`: index of the event from which a read of all, or a subscription, starts. */
   read?: (kind: ReadKind, from: number) => ReadFate;
+  /** The fate of a deletion of a stream. */
+  tombstone?: (stream: string) => 'answered' | 'done, then reset' | 'refused';
   /** Whether a stream was deleted for good. */
   isDeleted?: (stream: string) => boolean;
   /** Whether subscriptions stay open and send nothing. */
@@ -81,6 +96,10 @@ type AppendStream = ServerDuplexStream<BatchAppendReq, BatchAppendResp>;
 export interface Calls {
   batchAppend(call: AppendStream): void;
   read(call: ServerWritableStream<ReadReq, ReadResp>): void;
+  tombstone(
+    call: ServerUnaryCall<TombstoneReq, streamsPb.TombstoneResp>,
+    answer: sendUnaryData<streamsPb.TombstoneResp>,
+  ): void;
   /** Ends every open subscription, with an error or silently. */
   endSubscriptions(how: 'too slow' | 'unavailable' | 'silently'): void;
   subscriptions(): number;
@@ -121,6 +140,7 @@ export function serverCalls({ storage, script, reset }: CallsParts): Calls {
       const fate = (await script().append?.(asked)) ?? 'answered';
       const refusal = REFUSALS[fate];
       if (refusal !== undefined) return answer(refusal());
+      if (storage.isDeleted(asked.stream)) return answer(streamDeleted());
       const isWritten = fate === 'answered' || fate.startsWith('written');
       const result = isWritten ? written(await storage.append(asked)) : null;
       if (fate === 'answered' && result !== null) answer(result);
@@ -143,12 +163,32 @@ export function serverCalls({ storage, script, reset }: CallsParts): Calls {
     call.on('error', () => undefined);
     const kind = kindOf(call.request);
     const fate = script().read?.(kind, kind === 'stream' ? 0 : placeIn(call.request)) ?? 'answered';
-    const isDeleted = kind === 'stream' && script().isDeleted?.(streamIn(call.request)) === true;
-    const error = leaderElsewhere(call) ?? (isDeleted ? readDeleted(streamIn(call.request)) : errorOf(fate));
+    const deleted = kind === 'stream' ? refusedAsDeleted(streamIn(call.request)) : null;
+    const error = leaderElsewhere(call) ?? deleted ?? errorOf(fate);
     if (error !== null) call.emit('error', error);
     else if (fate === 'reset') reset();
     else if (fate === 'not yet') void send(call, nothingYet(call.request));
     else if (fate === 'answered') void send(call, answersTo(call, kind));
+  }
+
+  function refusedAsDeleted(stream: string): ServiceError | null {
+    return script().isDeleted?.(stream) === true || storage.isDeleted(stream) ? readDeleted(stream) : null;
+  }
+
+  function tombstone(
+    call: ServerUnaryCall<TombstoneReq, streamsPb.TombstoneResp>,
+    answer: sendUnaryData<streamsPb.TombstoneResp>,
+  ): void {
+    const name = call.request.getOptions()?.getStreamIdentifier()?.getStreamName_asU8() ?? [];
+    const stream = Buffer.from(name).toString();
+    const fate = script().tombstone?.(stream) ?? 'answered';
+    const refusal = storage.isDeleted(stream) ? readDeleted(stream) : null;
+    if (refusal !== null) return answer(refusal);
+    if (fate === 'refused') return answer(notReady());
+    void storage.tombstone(stream).then(() => {
+      if (fate === 'answered') answer(null, new streamsPb.TombstoneResp());
+      else reset();
+    });
   }
 
   function answersTo(call: ServerWritableStream<ReadReq, ReadResp>, kind: ReadKind): AsyncIterable<ReadResp> {
@@ -239,6 +279,7 @@ export function serverCalls({ storage, script, reset }: CallsParts): Calls {
   return {
     batchAppend,
     read,
+    tombstone,
     endSubscriptions(how) {
       for (const call of [...subscriptions]) {
         if (how === 'silently') call.end();

@@ -1,4 +1,5 @@
 /** An embedded log as a server's storage: streams of any name, appends at any revision, reads backwards. */
+import { randomUUID } from 'node:crypto';
 import { RevisionConflict } from '../../src/eventlog/errors.js';
 import { openEmbeddedLog } from '../../src/eventlog/embedded/log.js';
 import type { EventLog, Position, RecordedEvent } from '../../src/eventlog/port.js';
@@ -12,6 +13,9 @@ export interface ServerEvent {
 
 export interface ServerStorage {
   append(asked: AskedAppend): Promise<Placed>;
+  /** Deletes a stream for good. Its events stay among those of all streams, as until a scavenge. */
+  tombstone(stream: string): Promise<void>;
+  isDeleted(stream: string): boolean;
   /** A stream's events, without those that its `$maxCount` or `$tb` hides. */
   streamEvents(stream: string, range: { from: number | null; backwards: boolean }): AsyncIterable<ServerEvent>;
   allForwards(afterOrdinal: number): AsyncIterable<ServerEvent>;
@@ -23,6 +27,9 @@ export interface ServerStorage {
 /** Prefix of stream names in the file, and of types such as `$metadata`, because none may begin with `$` there. */
 const MARK = '_';
 
+/** Type of the event of a deletion, with the stream as its data. A server writes it into the stream. */
+const TOMBSTONE = '_$streamDeleted';
+
 /** Events per page when reading backwards. */
 const BACKWARDS_PAGE = 64;
 
@@ -33,7 +40,11 @@ export async function openServerStorage(file: string): Promise<ServerStorage> {
   /** When each event was appended, by id. Those from before count as appended when the file was opened. */
   const appendedMs = new Map<string, number>();
   const openedMs = Date.now();
-  for await (const event of log.readAll(null)) noteSettings(settings, nameOf(event), event.data);
+  const deleted = new Set<string>();
+  for await (const event of log.readAll(null)) {
+    if (event.type === TOMBSTONE) deleted.add(event.data.slice(1, -1));
+    else noteSettings(settings, nameOf(event), event.data);
+  }
 
   async function append(asked: AskedAppend): Promise<Placed> {
     const { stream, events, expected } = asked;
@@ -58,6 +69,12 @@ export async function openServerStorage(file: string): Promise<ServerStorage> {
 
   return {
     append,
+    async tombstone(stream) {
+      deleted.add(stream);
+      const event = { id: randomUUID(), type: TOMBSTONE, data: `{${stream}}`, metadata: {} };
+      await log.append(`${MARK}$tombstone-${event.id}`, [event], 'none');
+    },
+    isDeleted: (stream) => deleted.has(stream),
     async *streamEvents(stream, { from, backwards }) {
       const { $maxCount: maxCount = Infinity, $tb: truncateBefore = 0 } = settings.get(stream) ?? {};
       const head = maxCount === Infinity ? 'none' : await headOf(log, stream);

@@ -49,7 +49,11 @@ export async function fakeEventStore(file: string, atPort = 0): Promise<FakeEven
   // As in 23.10: further calls on a socket wait without an answer.
   const limits = { 'grpc.max_receive_message_length': 4 * 1024 * 1024, 'grpc.max_concurrent_streams': 100 };
   const server = new Server(limits);
-  server.addService(StreamsService, { read: calls.read, batchAppend: calls.batchAppend });
+  server.addService(StreamsService, {
+    read: calls.read,
+    batchAppend: calls.batchAppend,
+    tombstone: calls.tombstone,
+  });
   server.addService(GossipService, {
     read(_call: unknown, answer: sendUnaryData<ClusterInfo>) {
       if (script.gossip?.() === false) return answer(serviceError(status.UNAVAILABLE, 'Server Is Not Ready'));

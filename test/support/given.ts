@@ -1,3 +1,4 @@
+import { itemsOf } from '../../src/draft/items.js';
 /**
  * given(graph).recorded(facts).when(command).then(...facts): the domain under test without a log. It seals facts as for
  * an append and applies them to the chart. It freezes every state and compares it with the plain fold.
@@ -234,6 +235,8 @@ export function contextOf(instanceId: string): DecisionContext {
     pricesHash: 'prices',
     priceOf: priceInTests,
     isToolAvailable: (tool) => tool === 'pdfReader',
+    itemsOf,
+    childId: (parent, name) => `${parent}/${name}`,
     sha256: (text) => `sha256 of ${text.length} characters`,
   };
 }
@@ -454,7 +457,7 @@ export interface Decision {
   readonly reroute?: readonly string[];
 }
 
-/** A human's decision on the open pause, recorded without an `overrideVersion`, as older versions did. */
+/** A human's decision on the open pause. */
 export function pauseDecided(run: RunState, { action = 'approve', modifiedState, reroute }: Decision = {}): RunFact {
   const pause = pauseOf(run);
   if (pause === null) throw new Error(`Run "${run.runId}" is ${run.phase.status}, not paused`);

@@ -33,7 +33,7 @@ export async function pausedBefore(engine: Context, runId: string, ...nodes: rea
 }
 
 /** Approves every pause of a run, each with a new Idempotency-Key, until the run has ended. */
-export async function approveAll(engine: Pick<Context, 'views' | 'registry'>, runId: string): Promise<RunState> {
+export async function approveAll(engine: Pick<Context, 'feed' | 'registry'>, runId: string): Promise<RunState> {
   for (let last = 0; ;) {
     const run = await runWhen(engine, runId, (each) => isFinished(each) || (openPauseOf(each)?.number ?? 0) > last);
     const pause = openPauseOf(run);

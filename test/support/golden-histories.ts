@@ -1,8 +1,19 @@
+import { itemsOf } from '../../src/draft/items.js';
 /** Histories for test/golden/: every kind of event, recorded the same each time. */
 import { fixedGraph } from '../../src/council/fixed-graph.js';
-import type { Approvals, BudgetChange, GateChoice, Graph, RunRequestedData } from '../../src/generated/schemas.js';
+import type {
+  Approvals,
+  BudgetChange,
+  ChildEndedData,
+  GateChoice,
+  Graph,
+  RunRequestedData,
+} from '../../src/generated/schemas.js';
 import { canonical } from '../../src/eventsourcing/canonical-json.js';
+import { childrenUnderWay } from '../../src/run/children/children.js';
 import { decide } from '../../src/run/decide.js';
+import type { RunCommand } from '../../src/run/decide.js';
+import { NO_EFFORT, usageOf } from '../../src/run/effort.js';
 import type { Caller } from '../../src/keys/caller.js';
 import { ANYONE } from '../../src/keys/caller.js';
 import type { RunEvent, RunFact } from '../../src/run/events.js';
@@ -117,7 +128,7 @@ class Recording {
   }
 
   #context(instanceId: string): DecisionContext {
-    const { sha256 } = this.#system;
+    const { sha256, uuidOf: childId } = this.#system;
     const isToolAvailable = (tool: ToolName): boolean => tool === 'pdfReader';
     const context = {
       instanceId,
@@ -126,6 +137,8 @@ class Recording {
       pricesHash: sha256('prices'),
       priceOf: () => null,
       sha256,
+      childId,
+      itemsOf,
     };
     return { at: this.#system.now(), ...context };
   }
@@ -145,6 +158,7 @@ export function goldenHistories(): ReadonlyMap<string, readonly RunEvent[]> {
   const branches = branchesRun(5);
   const modified = modifiedRun(8);
   const deliberation = deliberationRun(21);
+  const councils = councilsRun(24);
   const histories: Record<string, Recording> = {
     'fixed-graph': fixedRun(1),
     blueprint: recording(2, COUNCIL).when(wrote('write', 'Bäume 🌳')).when(scored('judge', 9.5)).when(wrote('polish')),
@@ -176,6 +190,10 @@ export function goldenHistories(): ReadonlyMap<string, readonly RunEvent[]> {
     budget: budgetRun(20),
     deliberation,
     'names-of-models': namesRun(23),
+    councils,
+    'fork-of-a-council': forked(25, councils.after('ChildEnded', 1), {})
+      .when({ type: 'StartChildren', step: 2 })
+      .when(childEnded(1, { status: 'completed', output: 'Text of two' })),
     'fork-of-a-panel': forked(22, deliberation.after('QuorumReached', 1), {})
       .when(answered('three'))
       .when({ type: 'CancelRun', actor: null }),
@@ -243,6 +261,40 @@ function fixedRun(seed: number): Recording {
     .when(wrote('writer_agent', 'Final text'));
 }
 
+/** A council with a run for each line, of which one fails, and one without items. */
+function councilsRun(seed: number): Recording {
+  const { edges } = graphOf('plan -> parts; parts -> whole');
+  const council = { id: 'part', name: 'Part', version: 3, graph: graphOf('write') };
+  const graph = graphWith(
+    [
+      { id: 'plan' },
+      { id: 'parts', role: 'council', council, forEach: 'lines', maxParallel: 1, onError: 'skip' },
+      { id: 'whole', role: 'council', council, topic: '{{topic}}: {{draft}}', onError: 'fail' },
+    ],
+    edges,
+  );
+  return recording(seed, graph)
+    .when(wrote('plan', '- One\n- Two'))
+    .when({ type: 'StartChildren', step: 2 })
+    .when(childEnded(0, { status: 'completed', output: 'Text of one' }))
+    .when({ type: 'ClaimRun', reason: 'recovered' }, 'two')
+    .when(childEnded(1, { status: 'failed', output: null, error: 'no answer' }))
+    .when({ type: 'StartChildren', step: 3 })
+    .when(childEnded(0, { status: 'completed', output: 'The whole' }));
+}
+
+/** The end of a run that a council has started. */
+function childEnded(index: number, end: Pick<ChildEndedData, 'status' | 'output' | 'error'>) {
+  return (run: RunState): RunCommand => {
+    const [under] = childrenUnderWay(run).filter(({ child }) => child.index === index);
+    if (under === undefined) throw new Error(`No run ${index} is under way`);
+    const { at, child } = under;
+    const usage = usageOf(NO_EFFORT);
+    const place = { step: at.step, node: at.node, index, child: child.runId };
+    return { type: 'EndChild', end: { ...place, ...end, usage, costUsd: usage.costUsd, headHash: 'a'.repeat(64) } };
+  };
+}
+
 /** A run that pauses for its budget, with a critic that is asked twice. */
 function budgetRun(seed: number): Recording {
   const graph = graphOf('write -> judge?; judge -rework-> write; judge -approve-> polish', { maxOutputTokens: 100 });
@@ -283,7 +335,10 @@ function deliberationRun(seed: number): Recording {
     edges,
   );
   const analysis = {
-    ...{ consensus: ['Both name oaks'], contradictions: [], partial_coverage: [], blind_spots: [] },
+    consensus: ['Both name oaks'],
+    contradictions: [],
+    partial_coverage: [],
+    blind_spots: [],
     unique_insights: [{ response: 'B', insight: 'Only Response B counts rings' }],
   };
   const run = recording(seed, graph)
@@ -327,7 +382,9 @@ function namesRun(seed: number): Recording {
     edges,
   );
   const analysis = {
-    ...{ consensus: ['All praise solar power, as Groq does'], contradictions: [], partial_coverage: [] },
+    consensus: ['All praise solar power, as Groq does'],
+    contradictions: [],
+    partial_coverage: [],
     unique_insights: [{ response: 'B', insight: 'Only Response B quotes Claude' }],
     blind_spots: ['Llamas, and llama-3'],
   };
@@ -390,7 +447,9 @@ function branchesModified(seed: number): Recording {
     .decided({
       action: 'modify',
       modifiedState: {
-        ...{ input_topic: 'Trees', current_draft: 'A plan for the others', critic_score: null },
+        input_topic: 'Trees',
+        current_draft: 'A plan for the others',
+        critic_score: null,
         branches: [{ node: 'left', current_draft: 'A plan for left' }],
       },
     })
@@ -400,7 +459,9 @@ function branchesModified(seed: number): Recording {
     .decided({
       action: 'modify',
       modifiedState: {
-        ...{ current_draft: 'Edited', critic_score: 6, feedback_history: ['Be brief'] },
+        current_draft: 'Edited',
+        critic_score: 6,
+        feedback_history: ['Be brief'],
         branches: [{ node: 'meet', current_draft: 'by left' }],
       },
     })

@@ -49,7 +49,13 @@ export function answerOf(run: RunState): string {
   const { status } = run.phase;
   const { activeNode, inputTopic, shown, iterationCount, steps, scores, frontier: front } = run.progress;
   return canonical({
-    ...{ seq, status, activeNode, inputTopic, iterationCount, steps, scores },
+    seq,
+    status,
+    activeNode,
+    inputTopic,
+    iterationCount,
+    steps,
+    scores,
     finalDraft: finalDraftOf(run),
     failure: failureOf(run),
     draft: shown.draft,

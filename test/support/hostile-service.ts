@@ -20,7 +20,8 @@ export async function startHostileService(): Promise<HostileService> {
   const service = await startService({ model });
   const council = new CouncilClient({ url: service.url });
   const { id } = await council.blueprints.create({
-    ...{ id: 'hostile', name: HOSTILE },
+    id: 'hostile',
+    name: HOSTILE,
     nodes: [
       { id: HOSTILE, label: HOSTILE, systemPrompt: HOSTILE },
       { id: 'judge', label: `Critic ${HOSTILE}`, type: 'critic' },

@@ -56,7 +56,9 @@ const extractor: PdfExtractor = { extract: () => Promise.resolve(text), stop: ()
 const engine = await openTestEngine({ path, embeddings, extractor, model: scriptedModel(), decorate: mortalLog });
 await engine.recovery.unfinished();
 const { chunks, isNew } = await engine.documents.ingest({
-  ...{ id, filename, bytes: bytes.length },
+  id,
+  filename,
+  bytes: bytes.length,
   read: async () => new Uint8Array(bytes),
 });
 writeSync(1, `${JSON.stringify({ chunks, isNew })}\n`);

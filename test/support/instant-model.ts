@@ -24,11 +24,17 @@ function textFor({ answer, promptInput: { draft, answers = [] } }: ModelRequest)
       return JSON.stringify({ ranking: answers.map(({ letter }) => letter), comment: 'In the order shown.' });
     case 'analysis':
       return JSON.stringify(EMPTY_ANALYSIS);
+    case 'output':
+      return JSON.stringify({ draft });
   }
 }
 
 const EMPTY_ANALYSIS = {
-  ...{ consensus: [], contradictions: [], partial_coverage: [], unique_insights: [], blind_spots: [] },
+  consensus: [],
+  contradictions: [],
+  partial_coverage: [],
+  unique_insights: [],
+  blind_spots: [],
 };
 
 /** An instant model that answers nothing until `held` resolves. */

@@ -48,18 +48,26 @@ const TOWN: BlueprintCreate = {
   name: 'Town council',
   nodes: [
     {
-      ...{ id: 'scout', label: 'Scout', systemPrompt: 'Find what the town knows already.' },
-      ...{ tools: { pdfReader: true }, position: { x: 0, y: 90 } },
+      id: 'scout',
+      label: 'Scout',
+      systemPrompt: 'Find what the town knows already.',
+      tools: { pdfReader: true },
+      position: { x: 0, y: 90 },
     },
     { id: 'friend', label: 'Friend', systemPrompt: 'Say what speaks for it.', position: { x: 230, y: 0 } },
     { id: 'sceptic', label: 'Sceptic', systemPrompt: 'Say what speaks against it.', position: { x: 230, y: 180 } },
     { id: 'moderator', label: 'Moderator', systemPrompt: 'Bring both sides together.', position: { x: 460, y: 90 } },
     {
-      ...{ id: 'reviewer', label: 'Reviewer', type: 'critic', systemPrompt: 'Is it fair, and can it be done?' },
+      id: 'reviewer',
+      label: 'Reviewer',
+      type: 'critic',
+      systemPrompt: 'Is it fair, and can it be done?',
       position: { x: 690, y: 90 },
     },
     {
-      ...{ id: 'editor', label: 'Editor', systemPrompt: 'Make it a page that everybody can read.' },
+      id: 'editor',
+      label: 'Editor',
+      systemPrompt: 'Make it a page that everybody can read.',
       position: { x: 970, y: 90 },
     },
   ],
@@ -350,7 +358,12 @@ function storyOf(seed: number): Story {
         if ((await run.pause())?.seq === seq) await run.pauseAt(seq).approve();
       }
     },
-    ...{ pass, random, isHeld, mayWrite, letWrite: () => letWrite(), write: () => write() },
+    pass,
+    random,
+    isHeld,
+    mayWrite,
+    letWrite: () => letWrite(),
+    write: () => write(),
     hold(writing) {
       write = writing;
       held();

@@ -1,3 +1,4 @@
+import { nodeSystem } from '../../src/system/system.js';
 import { createHash } from 'node:crypto';
 import type { System } from '../../src/system/system.js';
 import { seededRandom } from './seeded-random.js';
@@ -39,6 +40,7 @@ export function manualSystem(seed = 1): ManualSystem {
       return `${hex(seed, 8)}-0000-4000-8000-${hex(ids, 12)}`;
     },
     random: seededRandom(seed),
+    uuidOf: nodeSystem().uuidOf,
     sha256: (text) => createHash('sha256').update(text, 'utf8').digest('hex'),
     secret() {
       ids += 1;

@@ -115,9 +115,11 @@ export function runRequest(
     topic = 'The sea',
     graph = fixedGraph({ timeoutMs: 10_000, maxAttempts: 4 }),
     godMode = false,
+    material,
     budget,
   }: {
     readonly topic?: string;
+    readonly material?: string;
     readonly graph?: Graph;
     readonly godMode?: boolean;
     readonly budget?: RunBudget | undefined;
@@ -127,9 +129,11 @@ export function runRequest(
   return buildRunRequest({
     runId,
     inputTopic: topic,
+    material,
     godMode,
     blueprint: godMode ? { id: 'blueprint', name: 'Blueprint' } : null,
-    ...{ graph, graphHash: sha256(canonical(graph)) },
+    graph,
+    graphHash: sha256(canonical(graph)),
     keyHash: null,
     bodyHash: sha256(topic),
     actor: null,

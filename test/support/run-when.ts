@@ -4,7 +4,7 @@ import { isFinished } from '../../src/run/state.js';
 
 /** Resolves with the first state of a run that fits; rejects if the run is unknown. */
 export async function runWhen(
-  engine: Pick<Context, 'views'>,
+  engine: Pick<Context, 'feed'>,
   runId: string,
   fits: (run: RunState) => boolean,
 ): Promise<RunState> {
@@ -14,9 +14,7 @@ export async function runWhen(
       const onState = (run: RunState): void => {
         if (fits(run)) resolve(run);
       };
-      engine.views.watch(runId, { onState, signal: watching.signal }).then((isThere) => {
-        if (!isThere) reject(new Error(`There is no run "${runId}"`));
-      }, reject);
+      engine.feed.follow(runId, { from: 'now', onState, signal: watching.signal }).catch(reject);
     });
   } finally {
     watching.abort();
@@ -24,6 +22,6 @@ export async function runWhen(
 }
 
 /** Resolves when all runs have ended. */
-export function allFinished(engine: Pick<Context, 'views'>, runIds: readonly string[]): Promise<readonly RunState[]> {
+export function allFinished(engine: Pick<Context, 'feed'>, runIds: readonly string[]): Promise<readonly RunState[]> {
   return Promise.all(runIds.map((runId) => runWhen(engine, runId, isFinished)));
 }

@@ -12,6 +12,7 @@ import { openLog } from '../../src/eventlog/open.js';
 import type { EventLog } from '../../src/eventlog/port.js';
 import type { LanguageModel } from '../../src/models/port.js';
 import type { PdfExtractor } from '../../src/pdf/extract.js';
+import type { SearchProvider } from '../../src/council/tools/web-search.js';
 import { startService as start } from '../../src/app/service.js';
 import type { Resolve } from '../../src/webhooks/post.js';
 import { tempDir } from './temp-dir.js';
@@ -23,6 +24,8 @@ export interface ServiceOverrides extends Partial<Config> {
   readonly extractor?: PdfExtractor;
   /** Finds the addresses of the hosts of webhooks. */
   readonly resolveHost?: Resolve;
+  /** Searches the web for agents. */
+  readonly search?: SearchProvider;
   /** Wraps its log. */
   readonly decorate?: (log: EventLog) => EventLog;
 }
@@ -51,6 +54,7 @@ export async function startService({
   extractor,
   resolveHost,
   decorate = (log) => log,
+  search,
   ...overrides
 }: ServiceOverrides = {}): Promise<RunningService> {
   const dir = overrides.dataDir === undefined ? tempDir() : null;
@@ -70,6 +74,7 @@ export async function startService({
   const starting = start(config, {
     dataDir,
     system: clock,
+    webSearch: search ?? null,
     model: withOffline(model ?? offlineModel({ system: clock }), clock),
     overrides: {
       ...(extractor !== undefined && { extractor }),

@@ -1,5 +1,5 @@
 /** A real log, and the record of one run that a test can append in pieces. */
-import type { RunReader } from '../../src/projections/run-reader.js';
+import type { RunReader } from '../../src/run/runs/reader.js';
 import type { RunState } from '../../src/run/state.js';
 import { foldNext, readRun } from '../../src/run/stream.js';
 import { join } from 'node:path';

@@ -56,7 +56,9 @@ describe('Unsent bytes of event streams and sockets', () => {
       };
       const http = {
         ...counting,
-        ...{ onFault, streams: new OpenCount(), authenticator: { watch: () => () => undefined } },
+        onFault,
+        streams: new OpenCount(),
+        authenticator: { watch: () => () => undefined },
         withinDeadline: <T>(work: Promise<T>): Promise<T> => work,
       };
       void eventStream({ http, response, caller: ANYONE, deliver }).then((body) => body.pipe(response));

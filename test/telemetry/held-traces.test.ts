@@ -9,7 +9,7 @@ const { sha256 } = nodeSystem();
 const RUN = '0b7e9d0e-2c7f-4b52-8a57-6a1f3d1c9e10';
 
 describe('The traces that an instance holds', () => {
-  const events = runEventsIn(readGolden().find(({ name }) => name === 'v2-fixed-graph')?.lines ?? []);
+  const events = runEventsIn(readGolden().find(({ name }) => name === 'v1-fixed-graph')?.lines ?? []);
   /** The events as appends of one event each, to a run of its own. */
   const append = (held: HeldTraces, event: RunEvent, runId = RUN): void =>
     held.onRunAppended({ before: event.seq === 0 ? null : {}, events: [event], characters: 100, after: { runId } });

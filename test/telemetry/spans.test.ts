@@ -76,8 +76,15 @@ describe('The trace of a recorded run', () => {
   const started = (step: number, more: object = {}) => ({
     type: 'NodeStarted',
     data: {
-      ...{ step, node: 'master_agent', attempt: 1, iteration: 0, inputHash: '', model: 'gemini/gemini-2.5-pro' },
-      ...{ tools: [], delayMs: 0, ...more },
+      step,
+      node: 'master_agent',
+      attempt: 1,
+      iteration: 0,
+      inputHash: '',
+      model: 'gemini/gemini-2.5-pro',
+      tools: [],
+      delayMs: 0,
+      ...more,
     },
   });
   const free = { step: 1, node: 'master_agent', attempt: 1, output: { draft: 'x' }, costUsd: 0, durationMs: 5 };

@@ -34,24 +34,23 @@ describe('A request to a receiver', () => {
   it('has a reason of whole characters when it fails, so that the result can be recorded', async () => {
     const system = jumpingSystem();
     const webhook: Webhook = {
-      ...{
-        id: 'one',
-        url: 'https://example.com/',
-        types: new Set(),
-        blueprintId: null,
-        secret: 'whsec_AAAA',
-        oldSecret: null,
-      },
-      ...{
-        createdAt: '2026-01-01T00:00:00.000Z',
-        registeredAt: positionFromText('0'),
-        isDisabled: false,
-        isDeleted: false,
-      },
+      id: 'one',
+      url: 'https://example.com/',
+      types: new Set(),
+      blueprintId: null,
+      secret: 'whsec_AAAA',
+      oldSecret: null,
+      createdAt: '2026-01-01T00:00:00.000Z',
+      registeredAt: positionFromText('0'),
+      isDisabled: false,
+      isDeleted: false,
       head: { seq: 0, id: 'one', hash: '', at: '' },
     };
     const deps = {
-      ...{ system, accepts: () => true, hmac: () => '', messages: { bodyOf: () => Promise.resolve('{}') } },
+      system,
+      accepts: () => true,
+      hmac: () => '',
+      messages: { bodyOf: () => Promise.resolve('{}') },
       post: () => Promise.reject(new Error(`${'x'.repeat(299)}😀 and more\n`)),
     };
     const { error } = await attempt(webhook, newDelivery('event', 'RunCompleted', { runId: 'run', seq: 0 }), {

@@ -61,8 +61,13 @@ describe('Three instances with webhooks on one EventStoreDB', () => {
     const dataDir = join(dir.path, name);
     const service = await startServiceProcess(dataDir, {
       environment: {
-        ...{ EVENTSTORE_URL: server.url, EVENTSTORE_PREFIX: 'hooks', WEBHOOK_ALLOW_PRIVATE: 'on', LOG_LEVEL: 'error' },
-        ...{ HEARTBEAT_MS: '500', SUSPECT_AFTER_MS: String(suspectAfterMs), OFFLINE_LATENCY_MS: '20' },
+        EVENTSTORE_URL: server.url,
+        EVENTSTORE_PREFIX: 'hooks',
+        WEBHOOK_ALLOW_PRIVATE: 'on',
+        LOG_LEVEL: 'error',
+        HEARTBEAT_MS: '500',
+        SUSPECT_AFTER_MS: String(suspectAfterMs),
+        OFFLINE_LATENCY_MS: '20',
       },
     });
     return { dataDir, service, rest: restClient(service.url) };
@@ -200,7 +205,9 @@ describe('An instance whose heartbeats failed for a while', () => {
     let isTaken = true;
     const open = (): Promise<RunningService> =>
       startService({
-        ...{ model: instantModel(), webhookAllowPrivate: true, eventStore: { url: server.url, prefix: 'hooks' } },
+        model: instantModel(),
+        webhookAllowPrivate: true,
+        eventStore: { url: server.url, prefix: 'hooks' },
         cluster: { heartbeatMs: 100, suspectAfterMs: 3_000 },
         decorate: (record) =>
           changedLog(record, {

@@ -106,12 +106,31 @@ describe('Webhooks', () => {
         type: 'RunCompleted',
         timestamp: last?.at,
         data: {
-          ...{ run_id: runId, blueprint_id: null, seq: last?.seq, status: 'completed' },
-          ...{ id: last?.id, at: last?.at, hash: last?.hash, event: last?.data },
+          run_id: runId,
+          blueprint_id: null,
+          seq: last?.seq,
+          status: 'completed',
+          id: last?.id,
+          at: last?.at,
+          hash: last?.hash,
+          event: last?.data,
         },
       });
       expect(schemaCheck('webhook-message.json')(message)).to.equal(true);
       expect(received?.headers).to.include({ 'webhook-id': last?.id, 'content-type': 'application/json' });
+    });
+
+    it('holds the final output of a run with an output schema', async () => {
+      const { secret } = await register();
+      const begun = await bench.rest.post('/api/councils/run', {
+        input_topic: 'Trees',
+        output_schema: { type: 'object' },
+      });
+      const runId = bench.rest.read(begun, 202, 'run-start.json').run_id;
+      await bench.receiver.until((all) => all.length === 1);
+      const { final_output: output } = await bench.rest.poll(runId);
+      expect(output).to.be.an('object');
+      expect(verified(bench.receiver.received[0], secret).data.event).to.have.deep.property('finalOutput', output);
     });
 
     it('holds the status after each event of a run, in the order of the run', async () => {

@@ -20,10 +20,16 @@ describe('A socket with a dead client', () => {
     const connections: Socket[] = [];
     const server = createServer().on('connection', (socket) => connections.push(socket));
     const channels = serveChannels(server, {
-      views: { watch: () => Promise.resolve(true) },
-      ...{ feed: { follow: never }, queries: { find: never }, tokens: { subscribe: never } },
-      ...{ system, unsent: new SharedBytes(), limits: NO_LIMITS },
-      ...{ isOwnHost: () => true, corsOrigins: [], problemForms: [], onFault: never },
+      feed: { follow: () => new Promise<never>(() => undefined) },
+      queries: { find: never, assertNotErased: async () => undefined },
+      tokens: { subscribe: never },
+      system,
+      unsent: new SharedBytes(),
+      limits: NO_LIMITS,
+      isOwnHost: () => true,
+      corsOrigins: [],
+      problemForms: [],
+      onFault: never,
       ...NO_KEYS,
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

@@ -60,7 +60,11 @@ describe('WebSocket /ws/council/{run_id}?events=all', () => {
       iteration: number | null,
       score: number | null = null,
     ): ChannelMessage => ({
-      ...{ event, run_id: runId, node: name, iteration, score },
+      event,
+      run_id: runId,
+      node: name,
+      iteration,
+      score,
     });
     expect(channel.messages.slice(1).filter(({ event }) => event !== 'run_event')).to.deep.equal([
       node('node_start', 'master_agent', null),

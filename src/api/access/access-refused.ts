@@ -18,10 +18,19 @@ export type AccessReason =
 
 /** Every reason, with the status of its answer. */
 export const ACCESS_STATUSES: Readonly<Record<AccessReason, 401 | 403 | 429>> = {
-  ...{ key_missing: 401, key_unknown: 401, key_revoked: 401, key_expired: 401, failures: 429 },
-  ...{ session_unknown: 401, session_revoked: 401, session_expired: 401 },
-  ...{ ticket_unknown: 401, ticket_revoked: 401, ticket_expired: 401 },
-  ...{ origin: 403, scope: 403 },
+  key_missing: 401,
+  key_unknown: 401,
+  key_revoked: 401,
+  key_expired: 401,
+  failures: 429,
+  session_unknown: 401,
+  session_revoked: 401,
+  session_expired: 401,
+  ticket_unknown: 401,
+  ticket_revoked: 401,
+  ticket_expired: 401,
+  origin: 403,
+  scope: 403,
 };
 
 /** A request whose sender is not authenticated, or lacks a scope. */

@@ -1,6 +1,7 @@
 /** Serializers of the inbox: the pauses that wait for a decision. */
 import { createTwoFilesPatch } from 'diff/lib/patch/create.js';
 import type { Approval, ApprovalGone, Reservation } from '../../generated/schemas.js';
+import { shownParent } from './parent-run.js';
 import { budgetOfRun, pauseVote } from './runs.js';
 import type { GonePause, LastDecision, WaitingPause } from '../../projections/inbox.js';
 
@@ -29,6 +30,7 @@ export function approval(
     run_id: run.runId,
     blueprint: { id: request.blueprintId, name: request.blueprintName, hash: request.graphHash },
     input_topic: progress.inputTopic,
+    ...shownParent(run.parentRun),
     ...(pause.reason === 'budget' && { pause_reason: pause.reason }),
     ...(spending !== null && { budget: budgetOfRun(spending, needed) }),
     next_nodes: [...pause.nextNodes],

@@ -1,4 +1,5 @@
 /** Serializer of the calls to models that follow a pause. */
+import { userMessage } from '../../models/material.js';
 import type { NextCalls, Reservation } from '../../generated/schemas.js';
 import type { RunSummary } from '../../projections/run-summary.js';
 import type { NextAttempt } from '../../run/frontier/next-calls.js';
@@ -36,10 +37,14 @@ function nextCall(next: NextAttempt): NextCalls['nodes'][number]['calls'][number
   const { member, step, attempt, model, tools, shown, assignment, reserved } = next;
   return {
     ...(member !== null && { member: member.id, member_label: member.label }),
-    ...{ step, attempt, model, tools },
+    step,
+    attempt,
+    model,
+    tools,
     ...(shown.orderShown.length > 0 && { order_shown: [...shown.orderShown] }),
     ...(shown.masked.length > 0 && { masked: [...shown.masked] }),
-    ...{ system: assignment.rendered.system, prompt: assignment.rendered.prompt },
+    system: assignment.rendered.system,
+    prompt: userMessage(assignment.rendered),
     reserved: { tokens: reserved.tokens, usd: reserved.usd },
   };
 }

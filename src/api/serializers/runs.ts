@@ -1,4 +1,5 @@
 /** Serializers of runs: from the domain's records to the wire's snake_case names. */
+import { shownParent } from './parent-run.js';
 import type { RunVerification } from '../../audit/verify.js';
 import type {
   BudgetStatus,
@@ -47,9 +48,12 @@ export function runResult(run: RunSummary, needed: Reservation | null = null): R
     run_id: run.id,
     status: run.status,
     final_draft: run.finalDraft,
+    final_output: run.finalOutput ?? null,
     critic_score: run.criticScore,
     iteration_count: run.iterationCount,
     error: run.error,
+    material_bytes: run.materialBytes ?? 0,
+    ...shownParent(run.parentRun),
     paused: session === null ? null : run.status === 'paused',
     next_nodes: session === null ? null : [...session.nextNodes],
     current_draft: session === null ? null : session.currentDraft,
@@ -161,6 +165,8 @@ export function historyRecord(run: RunSummary): HistoryRecord {
     blueprint_id: run.blueprintId,
     actor: run.actor,
     input_topic: run.inputTopic,
+    material_bytes: run.materialBytes ?? 0,
+    ...shownParent(run.parentRun),
     status: run.status,
     execution_mode: run.executionMode,
     final_draft: run.finalDraft,
@@ -210,8 +216,10 @@ export function foldedRun(run: RunState): FoldedRun {
     status: phase.status,
     active_node: progress.activeNode,
     input_topic: progress.inputTopic,
+    material: run.request.material ?? null,
     current_draft: shown.draft,
     final_draft: phase.status === 'completed' ? phase.finalDraft : null,
+    final_output: phase.status === 'completed' ? (phase.finalOutput ?? null) : null,
     critic_score: shown.score,
     iteration_count: progress.iterationCount,
     feedback_history: shown.feedback.map(({ text }) => text),
@@ -222,14 +230,19 @@ export function foldedRun(run: RunState): FoldedRun {
   };
 }
 
-/** The result of verifying a run's record. */
-export function verification(runId: string, { events, headHash, firstDifference }: RunVerification): Verification {
+/** The result of verifying a run's record. @param ledger the place of its leaf, or null if it has none */
+export function verification(
+  runId: string,
+  { events, headHash, firstDifference }: RunVerification,
+  ledger: Verification['ledger'],
+): Verification {
   return {
     run_id: runId,
     valid: firstDifference === null,
     events,
     head_hash: headHash,
     first_difference: firstDifference,
+    ledger,
   };
 }
 

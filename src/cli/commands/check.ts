@@ -3,35 +3,50 @@
  * are missing at its end. With `--accept-loss` the service starts on a log, also of a server, that has lost its end or
  * its keys, or is another one.
  */
-import { rmSync, statSync } from 'node:fs';
+import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { nodeSystem } from '../../system/system.js';
 import { openDataDirectory } from '../../app/data-directory.js';
+import { ACCEPTED_FILE } from '../../app/ledger.js';
 import { forgetSeenLog } from '../../app/seen-log.js';
 import { readConfig } from '../../config.js';
 import { forgetHead, knownHead, lossOf } from '../../eventlog/embedded/head-file.js';
 import type { ReadOnlyLog } from '../../eventlog/embedded/read-only.js';
 import { LogUnreadable } from '../../eventlog/port.js';
+import type { Checkpoint } from '../../ledger/note.js';
+import { checkpointIn, signatureLine, verifierKey } from '../../ledger/note.js';
 import type { System } from '../../system/system.js';
+import { reasonOf } from '../../system/untrusted.js';
 import { folderIn, folderOfLog, openFolderLog } from '../records/folder-log.js';
+import { ledgerDifferences } from '../records/ledger-check.js';
+import { ErasedStreams } from '../records/erased-streams.js';
 import { StreamChains } from '../records/stream-chains.js';
 import { countOf } from '../terminal/table.js';
 import type { CommandProcess } from './command.js';
 import { HELP, execute, printLines } from './command.js';
-import { EXIT, UsageFault } from './exit-codes.js';
+import { ArgumentInvalid, EXIT, UsageFault } from './exit-codes.js';
 
-const USAGE = `Usage: council check [--accept-loss]
+const USAGE = `Usage: council check [--accept-loss | --checkpoint FILE [--vkey K]]
 
 Checks whether the log in DATA_DIR is complete and intact. The service must be stopped.
 
   --accept-loss  accept the log as it is, so that the service starts on it although it lacks events or API keys that
                  DATA_DIR has seen. Also for the log that EVENTSTORE_URL names
+  --checkpoint FILE
+                 tell in one line whether the log still contains what a checkpoint covers that you have kept elsewhere
+                 (GET /ledger/checkpoint), or since which size it was rolled back or rewritten
+  --vkey K       the key that must have signed this checkpoint
   --help         show this text
 
 Exit code: 0 the log is intact, 1 it is not, 2 wrong usage or setting, 5 DATA_DIR is in use or unreadable.`;
 
-const OPTIONS = { ...HELP, 'accept-loss': { type: 'boolean' } } as const;
+const OPTIONS = {
+  ...HELP,
+  'accept-loss': { type: 'boolean' },
+  checkpoint: { type: 'string' },
+  vkey: { type: 'string' },
+} as const;
 
 /** Most faults reported of a log. */
 const MAX_FAULTS = 20;
@@ -41,6 +56,11 @@ export function check(words: readonly string[], here: CommandProcess): Promise<n
     if (positionals.length > 0) throw new UsageFault('Too many words');
     const deps = { system: nodeSystem(), say: printLines(print) };
     if (values['accept-loss'] === true) return await acceptLoss(here.env, deps);
+    if (values.checkpoint !== undefined) {
+      const checkpoint = savedCheckpoint(values.checkpoint, values.vkey ?? null);
+      return await checkByCheckpoint(folderOfLog(here.env), checkpoint, deps);
+    }
+    if (values.vkey !== undefined) throw new UsageFault('--vkey needs --checkpoint');
     return await checkLog(folderOfLog(here.env), deps);
   });
 }
@@ -57,6 +77,7 @@ async function acceptLoss(env: NodeJS.ProcessEnv, { system, say }: CheckDeps): P
     const { logFile, viewsDir } = dataDir;
     const hadKeys = forgetSeenLog(dataDir);
     rmSync(viewsDir, { recursive: true, force: true });
+    writeFileSync(join(dataDir.path, ACCEPTED_FILE), '');
     const isLost = readConfig(env).eventStore === null && !forgetEmbeddedLog(logFile);
     await say(
       isLost ? 'There is no log. The service starts a new one' : 'The loss is accepted. The service starts on this log',
@@ -93,11 +114,15 @@ async function checkLog(folder: string, { system: { sha256 }, say }: CheckDeps):
     const last = log.salvage.last();
     const identity = identityOf(log);
     const loss = known && lossOf({ identity: identity ?? known.identity, position: last }, known);
-    const { events, streams, faults } = chainsOf(log, { last, sha256 });
-    const damage = [...log.faults(), ...faults];
+    const { events, chains, faults } = chainsOf(log, { last, sha256 });
+    const differences = await ledgerDifferences(log, chains, null);
+    const ofLedger = differences.map(({ size, what }) => `leaf ${size - 1} of the ledger: ${what}`);
+    const damage = [...log.faults(), ...faults, ...ofLedger];
     const found = [...(loss === null ? [] : [loss]), ...damage];
     log.assertUnchanged();
-    await say(`${file}: ${countOf(events, 'event')} in ${countOf(streams, 'stream')}, the last at position ${last}`);
+    await say(
+      `${file}: ${countOf(events, 'event')} in ${countOf(chains.size, 'stream')}, the last at position ${last}`,
+    );
     for (const fault of found.slice(0, MAX_FAULTS)) await say(`- ${fault}`);
     if (found.length > MAX_FAULTS) await say(`- and ${found.length - MAX_FAULTS} more`);
     if (damage.length > 0) await say('The log is not intact. Copy the intact records with `council salvage --to DIR`');
@@ -105,6 +130,32 @@ async function checkLog(folder: string, { system: { sha256 }, say }: CheckDeps):
       await say('The log is not intact. Restore what is missing, or accept the loss with --accept-loss');
     else await say('The log is intact');
     return found.length === 0 ? EXIT.done : EXIT.failed;
+  } finally {
+    log.close();
+  }
+}
+
+/** A checkpoint that was kept elsewhere. @throws {ArgumentInvalid} it cannot be read, or the key has not signed it */
+function savedCheckpoint(file: string, vkey: string | null): Checkpoint {
+  try {
+    const checkpoint = checkpointIn(readFileSync(file, 'utf8'));
+    if (vkey !== null) signatureLine(checkpoint, verifierKey(vkey));
+    return checkpoint;
+  } catch (error) {
+    throw new ArgumentInvalid({ subject: `the checkpoint "${file}"`, reason: reasonOf(error) });
+  }
+}
+
+/** Says in one line whether the log contains what a checkpoint covers. */
+async function checkByCheckpoint(folder: string, saved: Checkpoint, { system, say }: CheckDeps): Promise<number> {
+  const log = openFolderLog(folder);
+  try {
+    const { chains } = chainsOf(log, { last: log.salvage.last(), sha256: system.sha256 });
+    const [first] = await ledgerDifferences(log, chains, saved);
+    log.assertUnchanged();
+    if (first === undefined) await say(`The log contains all that the checkpoint of size ${saved.size} covers`);
+    else await say(`The log was rolled back or rewritten: it differs from size ${first.size} on: ${first.what}`);
+    return first === undefined ? EXIT.done : EXIT.failed;
   } finally {
     log.close();
   }
@@ -122,24 +173,33 @@ function identityOf(log: ReadOnlyLog): string | null {
 
 interface Chains {
   readonly events: number;
-  readonly streams: number;
+  readonly chains: StreamChains;
   /** A line for each unreadable event, and for the first fault in the hash chain of each stream. */
   readonly faults: readonly string[];
 }
 
 /** Verifies the hash chain of every stream. */
-function chainsOf({ salvage }: ReadOnlyLog, { last, sha256 }: { last: number; sha256: System['sha256'] }): Chains {
+function chainsOf(
+  { salvage, removed }: ReadOnlyLog,
+  { last, sha256 }: { last: number; sha256: System['sha256'] },
+): Chains {
   const chains = new StreamChains(sha256);
+  const erased = new ErasedStreams();
   const faults: string[] = [];
   let events = 0;
   for (const event of salvage.events(last)) {
     if ('reason' in event) faults.push(`the event at position ${event.position} is unreadable (${event.reason})`);
-    else chains.take(event);
+    else {
+      chains.take(event);
+      erased.take(event);
+    }
     events += 1;
   }
   for (const [stream, revision] of salvage.ends()) chains.expectEnd(stream, revision);
   for (const [stream, { revision, reason }] of chains.faults) {
     faults.push(`event ${revision} of ${stream}: ${reason}`);
   }
-  return { events, streams: chains.size, faults };
+  for (const stream of erased.lost(removed()))
+    faults.push(`the events of ${stream} are gone, and no erasure is recorded`);
+  return { events, chains, faults };
 }

@@ -5,9 +5,11 @@ import type {
   Budget,
   BudgetChange,
   GodModeState,
+  ReviewSent,
   RunResult,
   StateOverride,
 } from '../../generated/schemas.js';
+import type { Matter } from '../../http/matter.js';
 import type { BudgetEnd } from '../../run/budget/end.js';
 import type { System } from '../../system/system.js';
 
@@ -18,12 +20,16 @@ export interface RunOptions {
   readonly blueprint: BlueprintCreate | null;
   /** The most that the run may cost, or null for the blueprint's, or none. */
   readonly budget: Budget | null;
+  /** What the run works on and gives, beside what the blueprint says. */
+  readonly matter: Matter;
 }
 
 /** The progress of a run, as the terminal shows it. */
 export interface RunProgress {
   /** The running nodes, several in parallel branches; none while the run waits and after its end. */
   readonly nodes: readonly string[];
+  /** How many of the runs that councils start have ended, by node. */
+  readonly runs: ReadonlyMap<string, string>;
   /** Drafts so far, or null before the first. */
   readonly iteration: number | null;
   /** The score of the last of these drafts, or null until a critic has scored it. */
@@ -46,6 +52,8 @@ export type Decision = (
 ) & {
   /** The user's comment, if any. */
   readonly comment?: string;
+  /** The draft that the terminal has shown; absent at a pause for the budget, which shows none. */
+  readonly review?: ReviewSent;
 };
 
 export interface RunDriver {

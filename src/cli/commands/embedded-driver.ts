@@ -3,12 +3,14 @@ import { hostname } from 'node:os';
 import { unpricedModel } from '../../run/budget/spending.js';
 import { neededBudget } from '../../run/budget/work.js';
 import type { System } from '../../system/system.js';
-import { compileBlueprint } from '../../blueprint/compile.js';
+import { compileWithCouncils, innerCouncils } from '../../blueprint/councils.js';
 import { councilOf } from '../../blueprint/record.js';
 import { warningsOf } from '../../blueprint/validate.js';
 import type { Config } from '../../config.js';
 import { readConfig } from '../../config.js';
 import { hostsIn } from '../../config-values.js';
+import { withOutput } from '../../graph/output-node.js';
+import { assertCouncil, assertMatter } from '../../http/matter.js';
 import { fixedGraph } from '../../council/fixed-graph.js';
 import { isLonger, MAX_DRAFT_BYTES } from '../../graph/limits.js';
 import type { Context } from '../../app/context.js';
@@ -16,7 +18,15 @@ import { openDataDirectory } from '../../app/data-directory.js';
 import { isWriteFailed } from '../../eventlog/errors.js';
 import { unpricedText } from '../../graph/models-asked.js';
 import { mayDecide } from '../../run/pauses/approvals.js';
-import { BudgetRefused, NotApprover, PauseMoved, RunFinished, RunNotPaused, RunUnknown } from '../../run/errors.js';
+import {
+  AnotherDraftSeen,
+  BudgetRefused,
+  NotApprover,
+  PauseMoved,
+  RunFinished,
+  RunNotPaused,
+  RunUnknown,
+} from '../../run/errors.js';
 import type {
   GateChoice,
   GodModeState,
@@ -38,6 +48,7 @@ import { searchProvider } from '../../websearch/provider.js';
 import type { CommandProcess } from './command.js';
 import type { Decision, DriverOptions, RunDriver, RunOptions } from './driver.js';
 import { progressOf } from './run-progress.js';
+import { named } from './run-request.js';
 import { ArgumentInvalid, EXIT } from './exit-codes.js';
 import { queue } from '../../system/async/queue.js';
 import { countOf } from '../terminal/table.js';
@@ -89,7 +100,11 @@ export async function embeddedDriver(
     place: `here, on the ${model.provider} model`,
     async start(request) {
       if (request.blueprint !== null) warn(warningsOf(context.blueprints.issuesOf(request.blueprint)));
-      return await start(context, requestOf(request, config, { uuid, sha256, fullName: context.model.fullName }));
+      await assertUsable(context, request, config);
+      return await start(
+        context,
+        await requestOf(request, config, { uuid, sha256, ...context, fullName: context.model.fullName }),
+      );
     },
     follow: (runId) => progressOf(eventsOf(context, runId, cancelled.signal)),
     pause: (runId) => pause(context, runId),
@@ -101,6 +116,26 @@ export async function embeddedDriver(
       dataDir.release();
     },
   };
+}
+
+/** Refuses what the service refuses of a start. @throws {ArgumentInvalid} */
+async function assertUsable(
+  { documents, blueprints, schemaChecker }: Context,
+  { matter, blueprint }: RunOptions,
+  { maxMaterialBytes }: Config,
+): Promise<void> {
+  const check = {
+    documents,
+    blueprints,
+    schemaChecker,
+    maxMaterialBytes,
+    withinDeadline: <T>(work: Promise<T>) => work,
+  };
+  const refused = (subject: string) => (error: unknown) => {
+    throw named(subject, error);
+  };
+  await assertMatter(check, matter, ['body']).catch(refused('the options'));
+  if (blueprint !== null) await assertCouncil(check, blueprint, { id: blueprint.id }).catch(refused('the blueprint'));
 }
 
 /** @throws {ArgumentInvalid} a model without a price has a budget in US dollars */
@@ -115,25 +150,32 @@ function reportUnfinished(count: number, notify: DriverOptions['notify']): void 
   if (count > 0) notify(`DATA_DIR holds ${countOf(count, 'unfinished run')}. Continue with \`council serve\``);
 }
 
-function requestOf(
-  { topic, isGodMode, blueprint, budget: own }: RunOptions,
+async function requestOf(
+  { topic, isGodMode, blueprint, budget: own, matter }: RunOptions,
   config: Config,
-  { uuid, ...freezing }: Pick<System, 'uuid'> & Freezing,
-): RunRequestedData {
+  { uuid, blueprints, ...freezing }: Pick<System, 'uuid'> & Freezing & Pick<Context, 'blueprints'>,
+): Promise<RunRequestedData> {
   const defaults = { timeoutMs: config.modelTimeoutMs, maxAttempts: config.modelMaxAttempts };
   const saved = blueprint === null ? null : { ...councilOf(blueprint), id: blueprint.id ?? uuid() };
-  const graph: Graph = saved === null ? fixedGraph(defaults) : compileBlueprint(saved, defaults).graph;
+  const find = (id: string) => blueprints.find(id);
+  const council: Graph =
+    saved === null
+      ? fixedGraph(defaults)
+      : compileWithCouncils(saved, await innerCouncils(saved, find), defaults).graph;
+  const graph = withOutput(council, matter.output_schema ?? saved?.output_schema);
   const budget = own ?? saved?.budget;
   return buildRunRequest({
     runId: uuid(),
     ...(budget !== undefined && { budget: recordedBudget(budget) }),
     inputTopic: topic,
+    material: matter.material,
+    documents: matter.documents ?? saved?.documents,
     godMode: isGodMode,
     blueprint: saved === null ? null : { id: saved.id, name: saved.name },
     ...frozenGraph(graph, freezing),
     keyHash: null,
     actor: null,
-    bodyHash: freezing.sha256(canonical({ input_topic: topic, god_mode: isGodMode })),
+    bodyHash: freezing.sha256(canonical({ input_topic: topic, god_mode: isGodMode, ...matter })),
   });
 }
 
@@ -184,7 +226,7 @@ async function result({ queries, registry }: Context, runId: string): Promise<Ru
 }
 
 /** Errors of a refused decision: the pause is still open, or another has replaced it. */
-const REFUSALS = [RunNotPaused, PauseMoved, NotApprover, BudgetRefused];
+const REFUSALS = [RunNotPaused, PauseMoved, AnotherDraftSeen, NotApprover, BudgetRefused];
 
 function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
@@ -209,6 +251,7 @@ async function decide(
       ? { action: 'modify', modifiedState: decision.override }
       : { action: decision.action, modifiedState: null };
   const budget = decision.action === 'approve' ? decision.budget : undefined;
+  const { review } = decision;
   const bodyHash = sha256(canonical({ ...choice, ...(budget !== undefined && { budget }) }));
   try {
     await registry.decidePause(runId, {
@@ -216,7 +259,9 @@ async function decide(
       comment: decision.comment ?? null,
       keyHash: null,
       bodyHash,
-      ...{ expectedSeq: seq, budget },
+      expectedSeq: seq,
+      budget,
+      review: review && { draftSha256: review.draft_sha256 ?? null, openedAt: review.opened_at },
       choice,
     });
     return null;

@@ -5,7 +5,7 @@
 import { ConfigInvalid, CouncilError } from '../../errors.js';
 import { DataDirHeld, LogUnavailable } from '../../eventlog/errors.js';
 import { KeyRefused, KeyTaken, KeyUnknown, TooManyKeys } from '../../keys/errors.js';
-import { RunUnknown } from '../../run/errors.js';
+import { RunErased, RunUnknown } from '../../run/errors.js';
 import { LogUnreadable } from '../../eventlog/port.js';
 import { CouncilError as ServiceError } from '../../client/errors.js';
 import { ServiceLost, isAway, keyHint } from '../service-faults.js';
@@ -53,7 +53,7 @@ const USAGE_STATUS: readonly (number | null)[] = [400, 401, 403, 413, 422];
 /** Exit codes by class of error; a missing key counts as wrong usage. */
 const CODES: readonly (readonly [code: number, kinds: readonly (abstract new (...given: never) => Error)[]])[] = [
   [EXIT.usage, [UsageFault, ArgumentInvalid, ConfigInvalid, KeyRefused, KeyTaken, TooManyKeys]],
-  [EXIT.unknown, [RunUnknown, EventUnknown, KeyUnknown]],
+  [EXIT.unknown, [RunUnknown, RunErased, EventUnknown, KeyUnknown]],
   [EXIT.noData, [DataDirHeld, LogUnreadable]],
   [EXIT.noService, [ServiceLost, LogUnavailable]],
 ];

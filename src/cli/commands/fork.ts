@@ -1,10 +1,12 @@
 /** `council fork`: starts a run that continues another from one of its events, or shows what it would do. */
 import type { ForkRequest } from '../../generated/schemas.js';
+import type { Matter } from '../../http/matter.js';
 import type { ServiceRecords } from '../records/service-records.js';
 import { isOutcomeUnknown } from '../service-faults.js';
 import { inOneLine } from '../terminal/printer.js';
 import type { CommandProcess, Words } from './command.js';
 import { BUDGET_OPTIONS, budgetIn } from './budget-options.js';
+import { MATTER_OPTIONS, matterIn } from './matter-options.js';
 import { EXIT, OutcomeUnknown, UsageFault } from './exit-codes.js';
 import { JSON_OPTION, RECORD_OPTIONS, jsonText, onRecord, runsIn, seqIn } from './record-command.js';
 
@@ -19,6 +21,8 @@ Starts a run at the service that continues RUN from event N, and prints its id.
   --max-node-executions N  another limit of node executions
   --budget-usd N, --budget-tokens N, --on-exceeded X
                            another budget, as for council run; the fork has spent nothing
+  --material FILE, --documents ID,ID, --output-schema FILE
+                           another material, documents or schema, as for council run
   --dry-run                show what the fork would do, and start nothing
   --json                   print the answer of the service as one JSON object
   --url URL                the running service, for example http://127.0.0.1:8000
@@ -35,6 +39,7 @@ const OPTIONS = {
   set: { type: 'string', multiple: true },
   model: { type: 'string', multiple: true },
   'max-node-executions': { type: 'string' },
+  ...MATTER_OPTIONS,
   ...BUDGET_OPTIONS,
   'dry-run': { type: 'boolean' },
 } as const;
@@ -45,7 +50,7 @@ export function fork(words: readonly string[], here: CommandProcess): Promise<nu
     const { url, service, print, notify } = deps;
     const [run] = runsIn(positionals);
     if (url === null) throw new UsageFault('A fork needs --url: it is a new run, which only a service can run');
-    const request = requestIn(values);
+    const request = requestIn(values, await matterIn(values, here.stdin));
     const records = await service(url);
     if (values['dry-run'] === true) {
       const plan = await records.planFork(run, request);
@@ -74,13 +79,14 @@ async function startFork(service: ServiceRecords, run: string, request: ForkRequ
 }
 
 /** The request for the fork that the options describe. @throws {UsageFault} */
-export function requestIn(values: Words<typeof OPTIONS>['values']): ForkRequest {
+export function requestIn(values: Words<typeof OPTIONS>['values'], matter: Matter = {}): ForkRequest {
   const at = seqIn('at', values.at);
   if (at === null) throw new UsageFault('--at is missing: the event from which the fork continues');
   const { topic, set = [], model = [] } = values;
   const maxExecutions = countIn('max-node-executions', values['max-node-executions']);
   const changes = {
     ...(topic !== undefined && { input_topic: topic }),
+    ...matter,
     ...(set.length > 0 && { modified_state: Object.fromEntries(set.map(settingIn)) }),
     ...(model.length > 0 && { nodes: model.map(modelIn) }),
     ...(maxExecutions !== null && { max_node_executions: maxExecutions }),

@@ -8,9 +8,14 @@ import { openDataDirectory } from '../../app/data-directory.js';
 import { ConfigInvalid, CouncilError } from '../../errors.js';
 import { copyLog } from '../../eventsourcing/copy-log.js';
 import { openLog } from '../../eventlog/open.js';
+import { LEDGER_STREAM } from '../../ledger/events.js';
+import { ErasedStreams } from '../records/erased-streams.js';
 import { printable } from '../terminal/printer.js';
 import type { CommandProcess } from './command.js';
 import { EXIT, messageOf } from './exit-codes.js';
+
+/** Most streams removed at a time. */
+const MAX_REMOVALS = 50;
 
 /** Exit code: 0 copied, 1 the copy is incomplete, 2 a setting is unusable. A second call copies the rest. */
 export async function migrate(_words: readonly string[], here: CommandProcess): Promise<number> {
@@ -44,14 +49,19 @@ async function copyToServer({ env, signal }: CommandProcess, say: (text: string)
   try {
     // Refuses a server whose log needs a newer version, before anything is read or written.
     await to.identity();
+    const erased = new ErasedStreams();
+    for await (const event of from.readStream(LEDGER_STREAM)) erased.take(event);
     const { events, streams, found } = await copyLog(from, to, {
       system,
       sha256: system.sha256,
       signal,
       // Heartbeats of instances that have stopped.
-      isSkipped: (stream) => stream.startsWith('instance-'),
+      isSkipped: (stream) => stream.startsWith('instance-') || erased.names.has(stream),
       onProgress: (count) => say(`${count.toLocaleString('en-US')} events`),
     });
+    // The server refuses their ids too.
+    const names = [...erased.names];
+    for (let at = 0; at < names.length; at += MAX_REMOVALS) await to.remove(names.slice(at, at + MAX_REMOVALS));
     const before = found === 0 ? '' : `, ${found.toLocaleString('en-US')} of them already there`;
     say(
       `Copied and verified: ${events.toLocaleString('en-US')} events in ${streams.toLocaleString('en-US')} streams${before}`,

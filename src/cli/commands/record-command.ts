@@ -64,7 +64,9 @@ function recordDeps(url: string | null, { env, stdout, signal }: CommandProcess,
   const { NO_COLOR: noColor, TERM: term } = env;
   return {
     ...output,
-    ...{ url, service, isTerminal },
+    url,
+    service,
+    isTerminal,
     async reading(work) {
       const records = await open();
       try {

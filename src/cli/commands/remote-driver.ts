@@ -73,7 +73,7 @@ async function decide(
   { seq, decision, signal }: DecideOptions,
 ): Promise<string | null> {
   const pause = council.run(runId).pauseAt(seq);
-  const how = { comment: decision.comment, signal };
+  const how = { comment: decision.comment, review: decision.review, signal };
   try {
     if (decision.action === 'modify') await pause.modify(decision.override, how);
     else if (decision.action === 'approve') await pause.approve({ ...how, budget: decision.budget });
@@ -130,11 +130,14 @@ async function startOnce(
     isGodMode: godMode,
     blueprint,
     budget,
+    matter,
   }: Omit<RunOptions, 'blueprint'> & { readonly blueprint: string | null },
   { council, signal }: StartDeps,
 ): Promise<string> {
   try {
-    return (await council.runs.start({ topic, godMode, blueprint, budget: budget ?? undefined, signal })).id;
+    const { output_schema: outputSchema, ...rest } = matter;
+    const options = { topic, godMode, blueprint, budget: budget ?? undefined, ...rest, outputSchema, signal };
+    return (await council.runs.start(options)).id;
   } catch (error) {
     throw isAway(error) ? new OutcomeUnknown('Cannot tell whether the run has started', error) : error;
   }

@@ -3,6 +3,7 @@ import { CouncilError } from '../../errors.js';
 import type { RunResult } from '../../generated/schemas.js';
 import type { ApprovalPrompt } from '../terminal/approval-prompt.js';
 import type { BudgetEnd } from '../../run/budget/end.js';
+import type { System } from '../../system/system.js';
 import type { RunDriver, RunOptions } from './driver.js';
 import type { Progress } from '../terminal/progress.js';
 import type { PrintedStream } from '../terminal/printer.js';
@@ -14,6 +15,7 @@ export interface RunCouncilDeps {
   readonly prompt: ApprovalPrompt | null;
   /** Aborted when the user cancels the run. */
   readonly cancelled: AbortSignal;
+  readonly system: Pick<System, 'now' | 'sha256'>;
 }
 
 /** The command cannot cancel the run. */
@@ -76,7 +78,7 @@ export async function runCouncil(
 async function followAndDecide(
   driver: RunDriver,
   runId: string,
-  { progress, prompt, cancelled }: RunCouncilDeps,
+  { progress, prompt, cancelled, system }: RunCouncilDeps,
 ): Promise<BudgetEnd | null> {
   let budgetEnd: BudgetEnd | null = null;
   for await (const state of driver.follow(runId)) {
@@ -84,7 +86,7 @@ async function followAndDecide(
     for (const notice of state.notices) progress.say(notice);
     progress.show(state);
     if (!state.isPaused || prompt === null || cancelled.aborted) continue;
-    const isAnswered = await decidePause(driver, runId, { progress, prompt });
+    const isAnswered = await decidePause(driver, runId, { progress, prompt, system });
     if (!isAnswered) return null;
   }
   return budgetEnd;
@@ -94,11 +96,16 @@ async function followAndDecide(
 async function decidePause(
   driver: RunDriver,
   runId: string,
-  { progress, prompt }: { readonly progress: Progress; readonly prompt: ApprovalPrompt },
+  { progress, prompt, system }: Pick<RunCouncilDeps, 'progress' | 'system'> & { readonly prompt: ApprovalPrompt },
 ): Promise<boolean> {
   for (let pause = await driver.pause(runId); pause !== null; pause = await driver.pause(runId)) {
-    const decision = await prompt.ask(pause);
-    if (decision === null) return false;
+    const opened_at = system.now();
+    const answer = await prompt.ask(pause);
+    if (answer === null) return false;
+    const { current_draft: draft } = pause.current_state;
+    const review = { draft_sha256: draft === null ? null : system.sha256(draft), opened_at };
+    // A pause for the budget shows no draft.
+    const decision = pause.pause_reason === 'budget' ? answer : { ...answer, review };
     const refusal = await driver.decide(runId, pause.seq, decision);
     if (refusal === null) return true;
     progress.say(refusal);
@@ -122,20 +129,27 @@ export interface Output {
   readonly stream: PrintedStream & { readonly isTTY?: boolean };
   /** Whether to write the result as JSON instead of the final draft. */
   readonly isJson: boolean;
+  /** Whether the run has an exact output, which is then written as JSON instead of the final draft. */
+  readonly hasOutput: boolean;
 }
 
 /**
- * Writes the final draft and nothing else: unchanged to a pipe or file, to a terminal without characters that control it.
+ * Writes the final draft or the final output, and nothing else: unchanged to a pipe or file, to a terminal without characters that control it.
  * A closed pipe is no error.
  *
  * @throws {OutputLost}
  */
-export async function writeResult(result: RunResult, { stream, isJson }: Output): Promise<void> {
-  const text = isJson ? JSON.stringify(result) : result.final_draft;
+export async function writeResult(result: RunResult, { stream, isJson, hasOutput }: Output): Promise<void> {
+  const text = isJson ? JSON.stringify(result) : hasOutput ? outputIn(result) : result.final_draft;
   if (text === null) return;
   await write(stream, stream.isTTY ? printable(text) : text, result.run_id);
   // A separate write: a full disk may accept part of the text without an error, but then fails this one.
   await write(stream, '\n', result.run_id);
+}
+
+/** The final output as JSON, or null if the run has none. */
+function outputIn({ status, final_output: output = null }: RunResult): string | null {
+  return status === 'completed' ? JSON.stringify(output) : null;
 }
 
 async function write(stream: Output['stream'], text: string, runId: string): Promise<void> {

@@ -3,20 +3,31 @@ import type { RunEvent } from '../../client/run-events.js';
 import { isTerminal } from '../../client/run-events.js';
 import { budgetEndOf } from '../../run/budget/end.js';
 import { attemptFailureText, nextActionText } from '../../run/failure-texts.js';
+import { usageText } from '../terminal/usage-text.js';
 import type { RunProgress } from './driver.js';
 
 /** The progress after each event that changes it. */
 export async function* progressOf(events: AsyncIterable<RunEvent>): AsyncGenerator<RunProgress> {
   const noticesOf = fallbackNotices();
+  const runsOf = childRows();
   const line: Line = { active: new Set(), iteration: null, score: null };
   let lastPause: RunEvent | null = null;
   for await (const event of events) {
     const isPaused = event.type === 'RunPaused';
     if (isPaused) lastPause = event;
-    const notices = noticesOf(event);
+    const runs = runsOf(event);
+    const notices = [...noticesOf(event), ...runs.ended];
     if (!changes(line, event) && notices.length === 0) continue;
     const { active, iteration, score } = line;
-    yield { nodes: [...active], iteration, score, isPaused, notices, budgetEnd: budgetEndOf(event, lastPause) };
+    yield {
+      nodes: [...active],
+      runs: runs.under,
+      iteration,
+      score,
+      isPaused,
+      notices,
+      budgetEnd: budgetEndOf(event, lastPause),
+    };
   }
 }
 
@@ -45,9 +56,42 @@ function changes(line: Line, event: RunEvent): boolean {
     // The next event starts the next node, in the same append.
     return active.size > 0;
   }
+  // The number of ended runs has changed.
+  if (type === 'ChildStarted' || type === 'ChildEnded') return true;
   if (type !== 'RunPaused' && !isTerminal(event)) return false;
   active.clear();
   return true;
+}
+
+/** The runs that councils start: how many have ended by node, and a row for one that an event has ended. */
+function childRows(): (event: RunEvent) => Readonly<{ under: ReadonlyMap<string, string>; ended: readonly string[] }> {
+  const children = new Map<string, { readonly title: string; readonly items: number }>();
+  const ended = new Map<number, number>();
+  const under = new Map<string, string>();
+  return ({ type, data }) => {
+    if (type === 'ChildStarted') {
+      const { step, node, index, child, title, items = 1 } = data;
+      children.set(child, { title: title === undefined ? `run ${child}` : `${index} "${cut(title)}"`, items });
+      under.set(node, `${ended.get(step) ?? 0} of ${items} ended`);
+    }
+    if (type !== 'ChildEnded') return { under, ended: [] };
+    const { step, node, index, child, status, usage, error } = data;
+    const { title, items } = children.get(child) ?? { title: `run ${index}`, items: 1 };
+    ended.set(step, (ended.get(step) ?? 0) + 1);
+    under.set(node, `${ended.get(step)} of ${items} ended`);
+    return {
+      under,
+      ended: [`  ${node}: ${title} ${status}, ${error ?? usageText({ ...usage, costUsd: usage.costUsd ?? null })}`],
+    };
+  };
+}
+
+/** Most characters of a title in a row. */
+const TITLE_CHARS = 60;
+
+function cut(title: string): string {
+  const characters = [...title];
+  return characters.length > TITLE_CHARS ? `${characters.slice(0, TITLE_CHARS - 1).join('')}…` : title;
 }
 
 /** What to tell of an event: that a node asks a fallback or waits for a server, and later which model has answered. */

@@ -1,10 +1,11 @@
-/** Checks the topic and the blueprint of `council run` by the rules of the service, before anything is opened or sent. */
+/** Checks the topic, the options and the blueprint of `council run` by the rules of the service, before anything is opened or sent. */
 import { readFileSync } from 'node:fs';
 import { memberIssues } from '../../blueprint/members.js';
 import { inspectGraph, warningsOf } from '../../blueprint/validate.js';
 import { waysOut } from '../../blueprint/ways-out.js';
 import { councilOf } from '../../blueprint/record.js';
 import type { BlueprintCreate, BlueprintWarning, Budget } from '../../generated/schemas.js';
+import type { Matter } from '../../http/matter.js';
 import { absentFieldsOf } from '../../api/absent-fields.js';
 import { BODY_LIMITS, assertRules, validated } from '../../api/validation.js';
 import { parseJson } from '../../api/json-text.js';
@@ -20,15 +21,18 @@ export interface RunArguments {
   readonly blueprintFile: string | null;
   readonly isGodMode: boolean;
   readonly budget: Budget | null;
+  readonly matter: Matter;
 }
 
 /** The run to start, and warnings about its blueprint. @throws {ArgumentInvalid} names the argument and the place */
 export function readRunRequest(
-  { topic, blueprintFile, isGodMode, budget }: RunArguments,
+  { topic, blueprintFile, isGodMode, budget, matter }: RunArguments,
   schemas: SchemaRegistry,
 ): { readonly request: RunOptions; readonly warnings: readonly BlueprintWarning[] } {
-  naming('the topic', () => validated(schemas.validator('run-request.json'), { input_topic: topic }, 'body'));
-  if (blueprintFile === null) return { request: { topic, isGodMode, budget, blueprint: null }, warnings: [] };
+  const isRequest = schemas.validator('run-request.json');
+  naming('the topic', () => validated(isRequest, { input_topic: topic }, 'body'));
+  naming('the options', () => validated(isRequest, { input_topic: topic, ...matter }, 'body'));
+  if (blueprintFile === null) return { request: { topic, isGodMode, budget, matter, blueprint: null }, warnings: [] };
   const subject = `blueprint ${blueprintFile}`;
   const bytes = contentOf(blueprintFile, subject);
   const blueprint = naming(subject, () => readBlueprint(bytes, schemas));
@@ -37,10 +41,11 @@ export function readRunRequest(
   const fault = issues.find(({ isFault }) => isFault);
   if (fault !== undefined) throw new ArgumentInvalid({ subject, reason: fault.message });
   const pauses = isGodMode || council.god_mode === 'always';
-  return { request: { topic, isGodMode: pauses, budget, blueprint }, warnings: warningsOf(issues) };
+  return { request: { topic, isGodMode: pauses, budget, matter, blueprint }, warnings: warningsOf(issues) };
 }
 
-function contentOf(file: string, subject: string): Buffer {
+/** The bytes of a file. @param subject names the file in errors @throws {ArgumentInvalid} */
+export function contentOf(file: string, subject: string, maxBytes = BODY_LIMITS.maxBytes): Buffer {
   let bytes;
   try {
     bytes = readFileSync(file);
@@ -48,8 +53,8 @@ function contentOf(file: string, subject: string): Buffer {
     const reason = fieldOf(error, 'code') === 'ENOENT' ? 'there is no such file' : reasonOf(error);
     throw new ArgumentInvalid({ subject, reason });
   }
-  if (bytes.length <= BODY_LIMITS.maxBytes) return bytes;
-  throw new ArgumentInvalid({ subject, reason: `it has more than ${BODY_LIMITS.maxBytes} bytes` });
+  if (bytes.length <= maxBytes) return bytes;
+  throw new ArgumentInvalid({ subject, reason: `it has more than ${maxBytes} bytes` });
 }
 
 function readBlueprint(bytes: Buffer, schemas: SchemaRegistry): BlueprintCreate {
@@ -60,14 +65,19 @@ function readBlueprint(bytes: Buffer, schemas: SchemaRegistry): BlueprintCreate 
 }
 
 /** Runs a check of the REST API. @throws {ArgumentInvalid} names the argument that the check refuses */
-function naming<T>(subject: string, check: () => T): T {
+export function naming<T>(subject: string, check: () => T): T {
   try {
     return check();
   } catch (error) {
-    if (!(error instanceof RequestRefused)) throw error;
-    const rules = (error.data.errors ?? []).map(({ loc, msg }) =>
-      [loc.slice(1).join('.'), msg].filter(Boolean).join(': '),
-    );
-    throw new ArgumentInvalid({ subject, reason: rules.length === 0 ? error.message : rules.join('; ') });
+    throw named(subject, error);
   }
+}
+
+/** The error of a check of the REST API as one that names the argument; other errors stay. */
+export function named(subject: string, error: unknown): unknown {
+  if (!(error instanceof RequestRefused)) return error;
+  const rules = (error.data.errors ?? []).map(({ loc, msg }) =>
+    [loc.slice(1).join('.'), msg].filter(Boolean).join(': '),
+  );
+  return new ArgumentInvalid({ subject, reason: rules.length === 0 ? error.message : rules.join('; ') });
 }

@@ -1,4 +1,5 @@
 /** `council run`: runs a council in this process, or at a running service. */
+import { Readable } from 'node:stream';
 import { nodeSystem } from '../../system/system.js';
 import { readCouncilKey } from '../../config.js';
 import type { RunResult, RunUsage } from '../../generated/schemas.js';
@@ -20,17 +21,25 @@ import { NOTHING_REPORTED, usageText } from '../terminal/usage-text.js';
 import { BUDGET_OPTIONS, budgetIn } from './budget-options.js';
 import type { Progress } from '../terminal/progress.js';
 import { openProgress } from '../terminal/progress.js';
+import type { MatterWords } from './matter-options.js';
+import { MATTER_OPTIONS, matterIn, readsInput } from './matter-options.js';
 import type { CommandProcess } from './command.js';
 import { HELP, parseWords, serviceUrl } from './command.js';
 import { EXIT, UsageFault, exitOfError, messageOf } from './exit-codes.js';
 
 const USAGE = `Usage: council run "<topic>" [options]
 
-Runs a council on a topic. Progress goes to standard error, the final draft alone to standard output.
+Runs a council on a topic. Progress goes to standard error, the final draft alone to standard output: with an output
+schema the final output as JSON.
 
   --blueprint FILE  run your own council, a blueprint as JSON; it is not saved
   --god             pause before each step and ask for a decision; needs --blueprint. Answers: approve, reject or edit
                     (opens the draft in $EDITOR), or a, r, e; the rest of the line is a comment
+  --material FILE   text that the council works on, at most 600,000 bytes; - reads standard input. May be repeated: each
+                    file then stands under its name
+  --documents ID,ID search only these documents, instead of the blueprint's
+  --output-schema FILE
+                    a JSON Schema of the final output, which is then the JSON on standard output
   --budget-usd N    the most that the run may cost, in US dollars, instead of the blueprint's budget
   --budget-tokens N
                     the same in tokens, beside --budget-usd or alone
@@ -48,13 +57,15 @@ const OPTIONS = {
   ...HELP,
   blueprint: { type: 'string' },
   god: { type: 'boolean', default: false },
+  ...MATTER_OPTIONS,
   ...BUDGET_OPTIONS,
   json: { type: 'boolean', default: false },
   url: { type: 'string' },
 } as const;
 
-interface RunWords extends RunArguments {
+interface RunWords extends Omit<RunArguments, 'matter'> {
   readonly isJson: boolean;
+  readonly matterWords: MatterWords;
   /** Without trailing slash, or null to run in this process. */
   readonly url: string | null;
 }
@@ -67,8 +78,8 @@ export async function run([, ...words]: readonly string[], here: CommandProcess)
       here.stdout.write(`${USAGE}\n`, () => undefined);
       return EXIT.done;
     }
-    const result = await resultOf(args, here);
-    await writeResult(result, { stream: here.stdout, isJson: args.isJson });
+    const { result, hasOutput } = await resultOf(args, here);
+    await writeResult(result, { stream: here.stdout, isJson: args.isJson, hasOutput });
     return result.status === 'completed' ? EXIT.done : EXIT.failed;
   } catch (error) {
     return refuse(error, here);
@@ -86,26 +97,40 @@ function readWords(words: readonly string[]): RunWords | null {
   if (values.god && blueprintFile === null) {
     throw new UsageFault('--god needs --blueprint: the built-in council does not pause');
   }
+  if (values.god && readsInput(values)) {
+    throw new UsageFault('--god reads its answers from standard input: give --material a file');
+  }
   const url = values.url === undefined ? null : serviceUrl(values.url);
-  return { topic, blueprintFile, isGodMode: values.god, budget: budgetIn(values), isJson: values.json, url };
+  const budget = budgetIn(values);
+  return { topic, blueprintFile, isGodMode: values.god, budget, isJson: values.json, matterWords: values, url };
 }
 
-async function resultOf(args: RunWords, here: CommandProcess): Promise<RunResult> {
+interface Ended {
+  readonly result: RunResult;
+  /** Whether the run was to give an output by a schema. */
+  readonly hasOutput: boolean;
+}
+
+async function resultOf({ matterWords, ...args }: RunWords, here: CommandProcess): Promise<Ended> {
   const system = nodeSystem();
   const { signal: cancelled } = here;
   const schemas = openSchemas();
-  const { request, warnings } = readRunRequest(args, schemas);
+  const matter = await matterIn(matterWords, here.stdin);
+  const { request, warnings } = readRunRequest({ ...args, matter }, schemas);
   const progress = openProgress(here.stderr, system);
   const notify = (text: string): void => progress.say(text);
   const warn = warnOnce(notify);
   const options = { system, notify, warn };
   const driver = args.url === null ? await driverHere(here, options) : await driverAt(args.url, here, options);
-  const prompt = mayPause(request) ? promptOn(progress, here) : null;
+  // Standard input that was the material has no answers left.
+  const stdin = readsInput(matterWords) ? Readable.from([]) : here.stdin;
+  const prompt = mayPause(request) ? promptOn(progress, { ...here, stdin }) : null;
   try {
     warn(warnings);
-    const outcome = await runCouncil(driver, request, { progress, prompt, cancelled });
+    const outcome = await runCouncil(driver, request, { progress, prompt, cancelled, system });
     notify(outcomeText(outcome, progress.elapsed()));
-    return outcome.result;
+    const hasOutput = (matter.output_schema ?? request.blueprint?.output_schema) !== undefined;
+    return { result: outcome.result, hasOutput };
   } finally {
     prompt?.close();
     progress.close();

@@ -23,6 +23,8 @@ Lists the runs of a service that pass all filters, the newest first. With --json
   --trial yes|no        yes: only test runs of the editor; no: only others
   --actor NAME          runs that this key has started
   --parent RUN          forks of a run
+  --parent-run RUN      runs that the councils of a run have started
+  --children            also runs that councils have started; they are left out otherwise
   --from T, --to T      first and last start: a day in UTC, or a time as in 2026-11-27T10:00:00Z; both are included
   --q WORDS             runs whose topic and final draft have all of these words
   --min-score N, --max-score N
@@ -40,9 +42,25 @@ Exit code: 0 done, 1 failed, 2 wrong usage or a refusal, 3 no service at URL, 13
 const TEXT = { type: 'string' } as const;
 const FLAG = { type: 'boolean' } as const;
 const OPTIONS = {
-  ...{ ...SERVICE_OPTIONS, csv: FLAG, out: TEXT, limit: TEXT, sort: TEXT },
-  ...{ status: TEXT, outcome: TEXT, blueprint: TEXT, 'built-in': FLAG, trial: TEXT, actor: TEXT, parent: TEXT },
-  ...{ from: TEXT, to: TEXT, q: TEXT, 'min-score': TEXT, 'max-score': TEXT },
+  ...SERVICE_OPTIONS,
+  csv: FLAG,
+  out: TEXT,
+  limit: TEXT,
+  sort: TEXT,
+  status: TEXT,
+  outcome: TEXT,
+  blueprint: TEXT,
+  'built-in': FLAG,
+  trial: TEXT,
+  actor: TEXT,
+  parent: TEXT,
+  'parent-run': TEXT,
+  children: FLAG,
+  from: TEXT,
+  to: TEXT,
+  q: TEXT,
+  'min-score': TEXT,
+  'max-score': TEXT,
 } as const;
 
 type Values = Words<typeof OPTIONS>['values'];
@@ -86,7 +104,14 @@ function filtersIn({ blueprint, actor, parent, from, to, q, trial, ...values }: 
     throw new UsageFault(`--trial takes yes or no; not "${trial}"`);
   const numberIn = (text: string | undefined): number | undefined => (text === undefined ? undefined : Number(text));
   return {
-    ...{ blueprint, actor, parent, from, to, q },
+    blueprint,
+    actor,
+    parent,
+    parentRun: values['parent-run'],
+    children: values.children,
+    from,
+    to,
+    q,
     status: values.status as RunFilters['status'],
     outcome: values.outcome as RunFilters['outcome'],
     sort: values.sort as RunFilters['sort'],

@@ -11,6 +11,7 @@ import { knownHead } from '../../eventlog/embedded/head-file.js';
 import type { ReadOnlyLog } from '../../eventlog/embedded/read-only.js';
 import { nodeSystem } from '../../system/system.js';
 import { folderOfLog, openFolderLog } from '../records/folder-log.js';
+import { ErasedStreams } from '../records/erased-streams.js';
 import { StreamChains } from '../records/stream-chains.js';
 import { countOf } from '../terminal/table.js';
 import type { CommandProcess } from './command.js';
@@ -61,45 +62,61 @@ interface SalvageOptions {
 }
 
 async function salvageLog(log: ReadOnlyLog, { target, last, say }: SalvageOptions): Promise<number> {
-  const { chains, unreadable } = chainsOf(log, last);
+  const { chains, erased, unreadable } = chainsOf(log, last);
   makeFilesPrivate();
   mkdirSync(join(target, '..'), { recursive: true });
-  const events = await copied(log, { last, chains, target });
+  const events = await copied(log, { last, chains, erased: erased.names, target });
   log.assertUnchanged();
   for (const [stream, { revision, reason }] of chains.faults) {
     await say(`omitted: ${namedAs(stream)}: event ${revision}: ${reason}`);
   }
   if (unreadable > 0)
     await say(`unreadable: ${countOf(unreadable, 'event')}; the records are unknown and may be missing`);
+  const lost = erased.lost([]);
+  for (const stream of lost) await say(`missing: ${namedAs(stream)}: its events are gone, and no erasure is recorded`);
   const intact = chains.size - chains.faults.size;
   await say(
     `Written to ${target}: ${countOf(events, 'event')} in ${countOf(intact, 'record')}; ${chains.faults.size} omitted`,
   );
-  return chains.faults.size + unreadable === 0 ? EXIT.done : EXIT.failed;
+  return chains.faults.size + unreadable + lost.length === 0 ? EXIT.done : EXIT.failed;
 }
 
-function chainsOf({ salvage }: ReadOnlyLog, last: number): { chains: StreamChains; unreadable: number } {
+function chainsOf({ salvage }: ReadOnlyLog, last: number) {
   const chains = new StreamChains(nodeSystem().sha256);
+  const erased = new ErasedStreams();
   let unreadable = 0;
   for (const event of salvage.events(last)) {
     if ('reason' in event) unreadable += 1;
-    else chains.take(event);
+    else {
+      chains.take(event);
+      erased.take(event);
+    }
   }
   for (const [stream, revision] of salvage.ends()) chains.expectEnd(stream, revision);
-  return { chains, unreadable };
+  return { chains, erased, unreadable };
 }
 
-/** Copies the intact streams to a new log, in the order of the log. Returns the number of events. */
+/** Copies the intact streams to a new log, in the order of the log, and bars the erased ones. Returns the number of events. */
 async function copied(
   { salvage }: ReadOnlyLog,
-  { last, chains, target }: { readonly last: number; readonly chains: StreamChains; readonly target: string },
+  {
+    last,
+    chains,
+    erased,
+    target,
+  }: {
+    readonly last: number;
+    readonly chains: StreamChains;
+    readonly erased: ReadonlySet<string>;
+    readonly target: string;
+  },
 ): Promise<number> {
   let events = 0;
   const copy = await openEmbeddedLog({ file: target });
   try {
     let appends: Promise<unknown>[] = [];
     for (const event of salvage.events(last)) {
-      if ('reason' in event || chains.faults.has(event.stream)) continue;
+      if ('reason' in event || chains.faults.has(event.stream) || erased.has(event.stream)) continue;
       const { stream, revision } = event;
       // The log writes concurrent appends in the order of the calls.
       appends.push(copy.append(stream, [newEventOf(event)], revision === 0 ? 'none' : revision - 1));
@@ -109,6 +126,7 @@ async function copied(
       appends = [];
     }
     await Promise.all(appends);
+    if (erased.size > 0) await copy.remove([...erased]);
   } finally {
     await copy.close();
   }

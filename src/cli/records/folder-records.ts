@@ -1,8 +1,13 @@
 /** The records in the data directory of a stopped service. Reads without a lock and writes nothing there. */
 import { exportLine } from '../../audit/export.js';
 import type { FoldEvents } from '../../audit/parents.js';
-import { RunCorrupt, RunUnknown } from '../../run/errors.js';
+import { draftSource } from '../../api/serializers/documents.js';
+import { StreamRemoved } from '../../eventlog/errors.js';
+import type { RecordedEvent, StreamRange } from '../../eventlog/port.js';
+import { erasureIn } from '../../ledger/erased.js';
+import { RunCorrupt, RunErased, RunUnknown } from '../../run/errors.js';
 import { foldedRun } from '../../api/serializers/runs.js';
+import { storedPages } from '../../documents/stored-chunks.js';
 import type { ExportedEvent } from '../../eventsourcing/hash-chain.js';
 import type { ReadOnlyLog } from '../../eventlog/embedded/read-only.js';
 import { runIdOf } from '../../run/events.js';
@@ -22,7 +27,11 @@ const CHUNK_CHARS = 64 * 1024;
  * @throws {LogUnreadable} there is no log, or it is unreadable; a call throws it too if a service has started since
  */
 export function folderRecords(folder: string, { sha256 }: Pick<System, 'sha256'>): RunRecords {
-  const log = openFolderLog(folder);
+  const opened = openFolderLog(folder);
+  const log = {
+    ...opened,
+    readStream: (stream: string, range?: StreamRange) => readUnlessErased(opened, stream, range),
+  };
   async function* events(runId: string): AsyncGenerator<ExportedEvent> {
     let isKnown = false;
     for await (const event of readChecked(log, runId, { sha256 })) {
@@ -52,9 +61,15 @@ export function folderRecords(folder: string, { sha256 }: Pick<System, 'sha256'>
     },
     async sources(runId) {
       const { citedPagesOf } = await import('../../audit/sources.js');
-      const found = await readUnchanged(log, () => citedPagesOf(runId, folded));
+      const found = await readUnchanged(log, () =>
+        citedPagesOf(runId, {
+          folded,
+          pagesOf: (document, pages) => storedPages({ log, system: { sha256 } }, document, pages),
+          pause: () => Promise.resolve(),
+        }),
+      );
       if (found === null) throw new RunUnknown({ runId });
-      return found.map(({ chunks, ...page }) => ({ ...page, filename: null, chunks: [...chunks] }));
+      return found.map((each) => draftSource(each, null));
     },
     async verify(runId, head) {
       // Only this command replays.
@@ -63,6 +78,17 @@ export function folderRecords(folder: string, { sha256 }: Pick<System, 'sha256'>
     },
     close: () => log.close(),
   };
+}
+
+async function* readUnlessErased(log: ReadOnlyLog, stream: string, range?: StreamRange): AsyncGenerator<RecordedEvent> {
+  try {
+    yield* log.readStream(stream, range);
+  } catch (error) {
+    const runId = error instanceof StreamRemoved ? runIdOf(stream) : null;
+    const leaf = runId === null ? null : await erasureIn(log, { what: 'run', id: runId });
+    if (runId === null || leaf === null) throw error;
+    throw new RunErased({ runId, erased: { at: leaf.erasedAt, by: leaf.actor, reason: leaf.reason } });
+  }
 }
 
 async function* runsStarted(log: ReadOnlyLog, { from, to }: StartedBetween): AsyncGenerator<string> {

@@ -82,8 +82,8 @@ function headDifference(events: number, headSeq: number | null): Difference {
   return { seq: events, what: 'the record ends before it, and no event has the expected last hash' };
 }
 
-/** Longest line accepted, in bytes: an append to the log has at most 512 KiB, and an escape makes six bytes of one. */
-const MAX_LINE_BYTES = 4 * 1024 * 1024;
+/** Longest line accepted, in bytes: an append to the log has at most 1,000,000 bytes, and an escape makes six of one. */
+const MAX_LINE_BYTES = 8 * 1024 * 1024;
 const LINE_FEED = 0x0a;
 
 /**

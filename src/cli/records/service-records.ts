@@ -55,7 +55,7 @@ export function serviceRecords(url: string, options: ServiceRecordsOptions): Ser
     lines,
     events: (runId) => readExport(runId, linesIn(exported(runId), runId)),
     async *list({ from, to }) {
-      for await (const { id } of council.runs.list({ from, to, sort: 'created_at', signal })) yield id;
+      for await (const { id } of council.runs.list({ from, to, children: true, sort: 'created_at', signal })) yield id;
     },
     follow(runId) {
       assertPathPart(runId);

@@ -1,5 +1,5 @@
 /** Verifies the hash chains of all streams of a log as its events are read. */
-import { checkLink, exportedOf, GENESIS_HASH, hashOf } from '../../eventsourcing/hash-chain.js';
+import { checkLink, exportedOf, GENESIS_HASH, hashOf, isChained } from '../../eventsourcing/hash-chain.js';
 import type { RecordedEvent } from '../../eventlog/port.js';
 import type { System } from '../../system/system.js';
 
@@ -23,6 +23,11 @@ export class StreamChains {
     return this.#ends.size;
   }
 
+  /** The last event of a stream that was read, or null if there is none. */
+  endOf(stream: string): ChainEnd | null {
+    return this.#ends.get(stream) ?? null;
+  }
+
   /** Checks the next event of the log. */
   take(event: RecordedEvent): void {
     const { stream, revision } = event;
@@ -42,7 +47,8 @@ export class StreamChains {
   #faultOf(event: RecordedEvent, before: ChainEnd): string | null {
     if (event.revision !== before.revision + 1) return 'an event before it is missing';
     try {
-      const follows = checkLink(before.hash, exportedOf(event), this.#sha256);
+      const exported = exportedOf(event);
+      const follows = !isChained(event.stream) || checkLink(before.hash, exported, this.#sha256);
       return follows ? null : 'its hash does not follow from the event before it and its own fields';
     } catch (error) {
       return `it is unreadable (${error instanceof Error ? error.message : String(error)})`;

@@ -5,6 +5,7 @@ import { BUDGET_ENDS, budgetEndOf } from '../../run/budget/end.js';
 import { spendingText } from '../../run/budget/budget-text.js';
 import { limitsText, unpricedModels } from '../../run/cost-text.js';
 import { attemptFailureText, nextActionText } from '../../run/failure-texts.js';
+import { utf8Bytes } from '../../graph/limits.js';
 import { fieldOf, listOf, recordOf } from '../../system/untrusted.js';
 import { isKeyOf } from '../../system/element.js';
 import { usageText } from './usage-text.js';
@@ -35,11 +36,16 @@ type Data = Readonly<Record<string, unknown>>;
 /** Makes the line of each event of a run, given in their order. @param columns of the terminal, or null for whole texts */
 export function eventLines(style: Styler, columns: number | null): (event: ExportedEvent) => string {
   let lastPause: ExportedEvent | null = null;
+  /** The titles of the runs that councils have started. */
+  const titles = new Map<unknown, unknown>();
   return (event) => {
+    if (event.type === 'ChildStarted') titles.set(fieldOf(event.data, 'child'), fieldOf(event.data, 'title'));
     if (event.type === 'RunPaused') lastPause = event;
     const isRejected = budgetEndOf(event, lastPause) === 'rejected';
-    const shown = isRejected ? { ...event, data: { ...event.data, error: BUDGET_ENDS.rejected } } : event;
-    return eventLine(shown, style, columns);
+    const error = isRejected ? { error: BUDGET_ENDS.rejected } : {};
+    const title = event.type === 'ChildEnded' ? titles.get(fieldOf(event.data, 'child')) : undefined;
+    const data = { ...event.data, ...error, ...(title !== undefined && { title }) };
+    return eventLine({ ...event, data }, style, columns);
   };
 }
 
@@ -60,27 +66,38 @@ export function eventLine(event: ExportedEvent, style: Styler, columns: number |
   return `${style('dim', `${seq}  ${at}`)}  ${styledType}  ${style('cyan', node)}  ${summary}`.trimEnd();
 }
 
+/** The item of a council's run, as a row under the council. */
+function itemText(index: unknown, title: unknown, most: number): string {
+  return `└ ${textOf(index)}${title === undefined ? '' : ` ${quoted(title, most)}`}, `;
+}
+
 /** Summaries by event type. The data of a type of a later version is printed as JSON. */
 const SUMMARIES: Readonly<Record<RunFactType, (data: Data, most: number) => string>> = {
-  RunRequested: ({ inputTopic, blueprintName, godMode, parent, actor, budget }, most) => {
+  RunRequested: ({ inputTopic, material, blueprintName, godMode, parent, actor, budget }, most) => {
     const council = blueprintName === null ? 'built-in council' : `council ${quoted(blueprintName, most)}`;
     const { runId, at } = recordOf(parent);
     const origin = runId === undefined ? '' : `, forked from ${textOf(runId)} at ${textOf(at)}`;
     const limits = budget === undefined ? '' : `, ${budgetOf(budget)}, then ${textOf(recordOf(budget)['onExceeded'])}`;
     const mode = godMode === true ? ', God Mode' : '';
-    return `${quoted(inputTopic, most)}, ${council}${mode}${limits}${by(actor, most)}${origin}`;
+    const size = typeof material === 'string' ? `, material of ${utf8Bytes(material)} bytes` : '';
+    return `${quoted(inputTopic, most)}${size}, ${council}${mode}${limits}${by(actor, most)}${origin}`;
   },
   RunClaimed: ({ reason, instanceId, epoch }) => `${textOf(reason)}, by ${textOf(instanceId)}, epoch ${textOf(epoch)}`,
   RunReleased: ({ reason, epoch }) => `${textOf(reason)}, epoch ${textOf(epoch)}`,
   RunStarted: ({ epoch }) => `epoch ${textOf(epoch)}`,
   RunResumed: ({ nextNodes }) => `with ${textOf(nextNodes)}`,
   NodeStarted: ({ member, step, attempt, model }, most) =>
-    `${memberText(member, most)}step ${textOf(step)}${again(attempt)}, ${textOf(model)}`,
+    `${memberText(member, most)}step ${textOf(step)}${again(attempt)}${model === '' ? '' : `, ${textOf(model)}`}`,
   CallReserved: ({ step, attempt, reserved }) =>
     `step ${textOf(step)}${again(attempt)}, ${textOf(recordOf(reserved)['tokens'])} tokens for its next call`,
   ToolCalled: ({ tool, arguments: given, hits, error, durationMs }, most) => {
     const found = Array.isArray(hits) ? `${hits.length} hits` : '';
     return `${textOf(tool)} ${excerpt(given, most)}: ${error === null ? found : textOf(error)} in ${textOf(durationMs)} ms`;
+  },
+  ChildStarted: ({ index, title, child }, most) => `${itemText(index, title, most)}run ${textOf(child)}`,
+  ChildEnded: ({ index, title, status, usage, output, error }, most) => {
+    const result = status === 'completed' ? draftSummary(textOf(output), most) : textOf(error);
+    return `${itemText(index, title, most)}${textOf(status)}, ${totalsText(usage)}: ${result}`;
   },
   NodeCompleted: ({ member, output, route, usage, costUsd, model }, most) => {
     const cost = [...routeOf(route), costOf(usage, { costUsd, model })].join(', ');
@@ -119,12 +136,13 @@ const SUMMARIES: Readonly<Record<RunFactType, (data: Data, most: number) => stri
     const head = `${textOf(action)} of pause ${textOf(gate)}${by(how === 'deadline' ? 'its deadline' : actor, most)}`;
     return `${head}${raised}${sets}${commentText(comment, most)}`;
   },
-  RunCompleted: ({ finalDraft, criticScore, iterationCount, usage, endedBy }, most) => {
+  RunCompleted: ({ finalDraft, finalOutput, criticScore, iterationCount, usage, endedBy }, most) => {
     const stop = endedBy === 'budget' ? `${BUDGET_ENDS.finished}: ` : '';
     const draft = typeof finalDraft === 'string' ? draftSummary(finalDraft, most) : 'no draft';
     const cost = usage === undefined ? '' : `${totalsText(usage)}, `;
     const iterations = iterationCount === 1 ? '1 iteration' : `${textOf(iterationCount)} iterations`;
-    return `${stop}score ${textOf(criticScore)}, ${iterations}, ${cost}${draft}`;
+    const output = finalOutput === undefined ? '' : `, output ${excerpt(JSON.stringify(finalOutput), most)}`;
+    return `${stop}score ${textOf(criticScore)}, ${iterations}, ${cost}${draft}${output}`;
   },
   RunFailed: ({ kind, error, actor, usage }, most) => {
     const cost = usage === undefined ? '' : `, ${totalsText(usage)}`;

@@ -12,7 +12,7 @@ const COLUMNS = 80;
 const ERASE_LINE = '\r\x1b[K';
 
 /** What the progress line shows. */
-export type Shown = Pick<RunProgress, 'nodes' | 'iteration' | 'score'>;
+export type Shown = Pick<RunProgress, 'nodes' | 'iteration' | 'score'> & Partial<Pick<RunProgress, 'runs'>>;
 
 export interface Progress {
   show(progress: Shown): void;
@@ -38,7 +38,11 @@ export function openProgress(stream: ProgressStream, system: System): Progress {
 
   const draw = (progress: Shown): void => {
     cancelTick();
-    const line = lineOf(progress, progress.nodes.join(', '), elapsed()).slice(0, (stream.columns || COLUMNS) - 1);
+    const nodes = progress.nodes.map((node) => {
+      const runs = progress.runs?.get(node);
+      return runs === undefined ? node : `${node} (${runs})`;
+    });
+    const line = lineOf(progress, nodes.join(', '), elapsed()).slice(0, (stream.columns || COLUMNS) - 1);
     if (line !== drawn) stream.write(`${ERASE_LINE}${line}`);
     drawn = line;
     cancelTick = system.after(TICK_MS, () => draw(progress));

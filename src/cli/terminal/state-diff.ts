@@ -7,6 +7,7 @@ import { reservationFor } from '../../run/budget/spending.js';
 import { usageOf } from '../../run/effort.js';
 import type { Style, Styler } from './printer.js';
 import { inOneLine, printable } from './printer.js';
+import { utf8Bytes } from '../../graph/limits.js';
 import { countOf } from './table.js';
 import { usageText, usedOf } from './usage-text.js';
 import { diffArrays } from 'diff/lib/diff/array.js';
@@ -75,11 +76,15 @@ function fieldText(name: string, change: Change, style: Styler): string {
   return [style('bold', `${name}:`), ...hunks(lineDiff(before, after), style)].join('\n');
 }
 
-/** The lines of a text, or of the items of a list. */
+/** The lines of a text, of the texts of a list, or of a JSON value. */
 function linesOf(value: Value): readonly string[] {
   if (value === null) return [];
-  if (Array.isArray(value)) return value.flatMap((item) => item.split('\n'));
-  return String(value).split('\n');
+  if (isTexts(value)) return value.flatMap((item) => item.split('\n'));
+  return (typeof value === 'string' ? value : JSON.stringify(value, null, 2)).split('\n');
+}
+
+function isTexts(value: Value): value is string[] {
+  return Array.isArray(value) && value.every((item) => typeof item === 'string');
 }
 
 function oneOf(value: Value): string {
@@ -136,6 +141,7 @@ export function stateText(run: FoldedRun, cost: RunCost | null, style: Styler): 
     ...(end === 'finished' ? [field('end', BUDGET_ENDS.finished, 'yellow')] : []),
     ...(run.error === null ? [] : [field('error', end === null ? run.error : BUDGET_ENDS[end], 'red')]),
     field('topic', run.input_topic),
+    ...(run.material === null ? [] : [field('material', `${utf8Bytes(run.material)} bytes`)]),
     field('active node', run.active_node),
     ...(run.paused ? [field('paused before', run.next_nodes.join(', '), 'yellow')] : []),
     field('iterations', run.iteration_count),
@@ -145,6 +151,7 @@ export function stateText(run: FoldedRun, cost: RunCost | null, style: Styler): 
     ...run.feedback_history.map((feedback, index) => field(`feedback ${index + 1}`, feedback)),
     text(isDraftFinal ? 'final draft' : 'draft', run.current_draft, style),
     ...(isDraftFinal ? [] : [text('final draft', run.final_draft, style)]),
+    text('final output', run.final_output === null ? null : JSON.stringify(run.final_output, null, 2), style),
   ].join('');
 }
 

@@ -1,4 +1,5 @@
 /** Times, tokens and costs of the attempts of a step. */
+import type { ChildEndedData } from '../../generated/schemas.js';
 import { unpricedModels } from '../../run/cost-text.js';
 import { reportedTokens } from '../../run/effort.js';
 import { sumOfDollars } from '../../system/dollars.js';
@@ -40,6 +41,19 @@ export function usageOf(attempts: readonly Attempt[]): StepUsage | null {
     ),
   );
   return isUnknown ? null : { inputTokens, outputTokens, costUsd, ...(unpriced.length > 0 && { unpriced }) };
+}
+
+/** Sum over the runs of a council, or null if nothing is known of them. */
+export function usageOfRuns(ended: readonly Pick<ChildEndedData, 'usage' | 'costUsd'>[]): StepUsage | null {
+  const inputTokens = sumOf(ended.map(({ usage }) => usage.inputTokens));
+  const outputTokens = sumOf(ended.map(({ usage }) => usage.outputTokens));
+  const known = ended.flatMap(({ costUsd }) => costUsd ?? []);
+  const costUsd = known.length === 0 ? null : sumOfDollars(known);
+  const unpriced = unpricedModels(
+    ended.flatMap(({ usage }) => usage.byModel.map((each) => ({ ...each, costUsd: each.costUsd ?? null }))),
+  );
+  if (inputTokens === null && outputTokens === null && costUsd === null) return null;
+  return { inputTokens, outputTokens, costUsd, ...(unpriced.length > 0 && { unpriced }) };
 }
 
 /** The sum of what is known, or null if nothing is. */

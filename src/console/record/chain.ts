@@ -82,7 +82,8 @@ function hashedText({ at, data, id, seq, type }: ChainedEvent): string | null {
   }
 }
 
-async function sha256(subtle: Digester, text: string): Promise<string> {
+/** The SHA-256 of a text in UTF-8, as lower-case hex. */
+export async function sha256(subtle: Digester, text: string): Promise<string> {
   const bytes = new Uint8Array(await subtle.digest('SHA-256', new TextEncoder().encode(text)));
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
 }

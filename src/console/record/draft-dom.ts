@@ -1,5 +1,5 @@
 /** A draft as elements of a document that is not shown, to paste into another program. */
-import type { DraftElement, DraftNode } from './draft-tree.js';
+import type { DraftElement, DraftNode } from '../../draft/draft-tree.js';
 
 /** The HTML of a draft: headings start at `h1`, and tables have borders. */
 export function draftHtml(tree: readonly DraftNode[]): string {

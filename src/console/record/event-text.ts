@@ -41,6 +41,10 @@ export function eventText(event: RunEvent, names: Names = IDS): string {
       return `${names.node(event.data.node)} reserved ${shortCount(event.data.reserved.tokens)} tokens for its next call.`;
     case 'ToolCalled':
       return toolText(event.data, names);
+    case 'ChildStarted':
+      return `${names.node(event.data.node)} started run ${event.data.index}${titleText(event.data.title)}.`;
+    case 'ChildEnded':
+      return `Run ${event.data.index} of ${names.node(event.data.node)} ${event.data.status}.`;
     case 'NodeCompleted':
       return completionText(event.data, names);
     case 'NodeFailed':
@@ -56,7 +60,7 @@ export function eventText(event: RunEvent, names: Names = IDS): string {
     case 'PauseEscalated':
       return `The deadline passed without a decision: now ${list(event.data.to)} may decide.`;
     case 'GateDecided':
-      return decisionText(event.data, names);
+      return decisionText(event, names);
     case 'RunCompleted':
       return endText(event.data);
     case 'RunFailed':
@@ -64,6 +68,10 @@ export function eventText(event: RunEvent, names: Names = IDS): string {
     default:
       return unknownType(event satisfies never);
   }
+}
+
+function titleText(title: string | undefined): string {
+  return title === undefined ? '' : `, "${title}"`;
 }
 
 type Data<T extends RunEvent['type']> = Extract<RunEvent, { type: T }>['data'];
@@ -165,19 +173,23 @@ function attemptText(data: Data<'NodeFailed'>, names: Names): string {
   return `Attempt ${attempt} of ${workerName({ node, member }, names)} failed: ${what} ${then}`;
 }
 
-function decisionText(data: Data<'GateDecided'>, names: Names): string {
-  const { action, actor, comment = null, nextNodes, by, budget } = data;
+function decisionText({ at, data }: Extract<RunEvent, { type: 'GateDecided' }>, names: Names): string {
+  const { action, actor, comment = null, nextNodes, by, budget, review } = data;
   const subject = by === 'deadline' ? 'The deadline passed without a decision and' : actorName(actor);
   const changed = action === 'modify' ? changes(data.modifiedState) : '';
   const then = nextNodes.length === 0 ? '' : ` Next: ${list(nextNodes.map(names.node))}.`;
   const raised = budget === undefined ? '' : ` with a budget of ${limitsText(budget)}`;
-  return `${subject} ${DECIDED[action]}${raised}${changed}${commentText(comment)}.${then}`;
+  // The time is left out if the client sent no review, or one from after the decision.
+  const readMs = review === undefined ? Number.NaN : Date.parse(at) - Date.parse(review.openedAt);
+  const read = readMs >= 0 && review?.draftSha256 !== null ? ` after ${lengthText(readMs)}` : '';
+  const of = read === '' || action === 'modify' ? 'the run' : 'this draft';
+  return `${subject} ${DECIDED[action]} ${of}${read}${raised}${changed}${commentText(comment)}.${then}`;
 }
 
 const DECIDED: Readonly<Record<GateAction, string>> = {
-  approve: 'approved the run',
-  reject: 'rejected the run',
-  modify: 'continued the run',
+  approve: 'approved',
+  reject: 'rejected',
+  modify: 'continued',
 };
 
 function changes(override: StateOverride | null): string {
@@ -227,7 +239,11 @@ export function executionText(state: ExecutionState): string {
 }
 
 const EXECUTIONS: Readonly<Record<ExecutionState, string>> = {
-  ...{ waiting: 'waiting', active: 'running', done: 'done', failed: 'failed', cancelled: 'cancelled' },
+  waiting: 'waiting',
+  active: 'running',
+  done: 'done',
+  failed: 'failed',
+  cancelled: 'cancelled',
 };
 
 /** The state of a member. */
@@ -236,8 +252,12 @@ export function memberText(state: MemberState): string {
 }
 
 const MEMBERS: Readonly<Record<MemberState, string>> = {
-  ...{ waiting: 'waiting', active: 'running', answered: 'answered', failed: 'failed' },
-  ...{ discarded: 'discarded', cancelled: 'cancelled' },
+  waiting: 'waiting',
+  active: 'running',
+  answered: 'answered',
+  failed: 'failed',
+  discarded: 'discarded',
+  cancelled: 'cancelled',
 };
 
 /** The members of a panel, rank or jury by state, such as `2 of 3 answered, 1 failed`. */

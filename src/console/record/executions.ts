@@ -7,7 +7,7 @@ import { membersBehind } from '../../run/panels/panels.js';
 import type { RunState } from '../../run/state.js';
 import { isFinished, labelOf } from '../../run/state.js';
 import type { StepUsage } from './attempt-figures.js';
-import { backOffOf, msBetween, usageOf, waitsAt } from './attempt-figures.js';
+import { backOffOf, msBetween, usageOf, usageOfRuns, waitsAt } from './attempt-figures.js';
 import type {
   Attempt,
   EventRef,
@@ -132,7 +132,7 @@ export function traceAt(record: RunRecord, seq: number, now: string): ExecutionT
   const state = record.stateAt(seq);
   if (history === null || state === null) return null;
   const until = clockAt(record, seq, now);
-  const executions = history.steps.map((step) => executionOf(step, history, until));
+  const executions = history.steps.map((step) => withRuns(executionOf(step, history, until), record, seq));
   const steps = new Map(history.steps.map((each) => [each.step, each]));
   const conditions = new Map(history.plan.graph.edges.map(({ id, condition }) => [id, condition]));
   return {
@@ -140,7 +140,8 @@ export function traceAt(record: RunRecord, seq: number, now: string): ExecutionT
     edges: history.steps.flatMap((each) => edgesInto(each, conditions, steps)),
     upcoming: upcomingOf(state),
     pauses: history.pauses.map((pause) => pauseItemOf(pause, history, until)),
-    ...{ inherited: history.parent, keptAnswers: history.keptAnswers },
+    inherited: history.parent,
+    keptAnswers: history.keptAnswers,
     end: history.end,
   };
 }
@@ -150,6 +151,15 @@ export function clockAt(record: RunRecord, seq: number, now: string): string {
   const at = record.events[Math.min(seq, record.head)]?.at ?? now;
   const isLive = seq >= record.head && record.historyAt(seq)?.end === null;
   return isLive && Date.parse(now) > Date.parse(at) ? now : at;
+}
+
+/** A council's execution has no model of its own; its runs have used what it has. */
+function withRuns(execution: Execution, { events }: RunRecord, seq: number): Execution {
+  if (execution.role !== 'council') return execution;
+  const ended = events.flatMap((each) =>
+    each.type === 'ChildEnded' && each.data.step === execution.step && each.seq <= seq ? [each.data] : [],
+  );
+  return { ...execution, model: null, usage: usageOfRuns(ended) };
 }
 
 function executionOf({ panel: recorded, ...step }: Step, { plan, end }: RunHistory, until: string): Execution {
@@ -164,8 +174,15 @@ function executionOf({ panel: recorded, ...step }: Step, { plan, end }: RunHisto
   const lastsUntil = endedAt ?? end?.at ?? until;
   return {
     ...step,
-    ...{ label, role, state, startedAt, endedAt, panel },
-    ...{ model: last?.model ?? null, orderShown: last?.orderShown ?? [], usage: usageOf(all) },
+    label,
+    role,
+    state,
+    startedAt,
+    endedAt,
+    panel,
+    model: last?.model ?? null,
+    orderShown: last?.orderShown ?? [],
+    usage: usageOf(all),
     durationMs: startedAt === null ? null : msBetween(startedAt, lastsUntil),
     backOffMs: attempts.reduce((sum, each) => sum + backOffOf(each, lastsUntil), 0),
   };
@@ -250,7 +267,8 @@ function memberExecutionOf(member: MemberStep, scope: Scope): MemberExecution {
   const state = memberStateOf(member, scope);
   return {
     ...member,
-    ...{ state, usage: usageOf(attempts) },
+    state,
+    usage: usageOf(attempts),
     startedAt: first?.started.at ?? null,
     durationMs: first === undefined ? null : msBetween(first.started.at, endOfMember(last, state, scope)),
     model: last?.model ?? model,
@@ -326,7 +344,9 @@ function upcomingOf(state: RunState): readonly Upcoming[] {
   if (isFinished(state)) return [];
   const { progress, plan } = state;
   return [...new Set(progress.arrivals.map(({ node }) => node))].map((node) => ({
-    ...{ node, label: labelOf(plan.graph, node), awaits: awaitedBy(node, state) },
+    node,
+    label: labelOf(plan.graph, node),
+    awaits: awaitedBy(node, state),
     from: progress.arrivals.filter((each) => each.node === node).map((each) => each.from),
   }));
 }

@@ -13,6 +13,8 @@ export interface NodeView {
   readonly id: string;
   readonly label: string;
   readonly role: GraphNode['role'];
+  /** The name of the council that it runs, or null. */
+  readonly council: string | null;
   readonly state: NodeState;
   /** Number of finished executions, known ones of a fork's parent included. */
   readonly doneTimes: number;
@@ -72,11 +74,14 @@ interface NodeMarks {
   readonly next: readonly string[];
 }
 
-function nodeView({ id, label, role }: GraphNode, marks: NodeMarks): NodeView {
+function nodeView({ id, label, role, council }: GraphNode, marks: NodeMarks): NodeView {
   const { own } = marks;
   const attempts = own.flatMap(({ attempts: its, panel }) => panel?.members.flatMap((each) => each.attempts) ?? its);
   return {
-    ...{ id, label, role },
+    id,
+    label,
+    role,
+    council: council?.name ?? null,
     state: stateOf(id, marks),
     doneTimes: own.filter((each) => each.state === 'done').length,
     failedTimes: attempts.filter(({ ended }) => ended?.how === 'failed').length,

@@ -1,6 +1,6 @@
 /** Texts of the service in the words of pages: a council for a blueprint, a member for a node, and labels for ids. */
 
-import type { NodeRole } from '../../generated/schemas.js';
+import type { ForEach, NodeRole } from '../../generated/schemas.js';
 
 /** A role as pages show it: a critic with members is a jury. */
 export type ShownRole = NodeRole | 'jury';
@@ -23,6 +23,15 @@ export const ROLES: Readonly<Record<ShownRole, string>> = {
   rank: 'Rank: orders the answers of a panel',
   judge: 'Judge: compares the answers of a panel',
   jury: 'Jury: a critic with several members',
+  format: 'Format: turns the draft into JSON',
+  council: 'Council: runs another saved council',
+};
+
+/** The items of a draft for which a council has a run each. */
+export const FOR_EACH: Readonly<Record<ForEach, string>> = {
+  headings: 'sections',
+  lines: 'lines',
+  json: 'JSON elements',
 };
 
 /** The names of nodes and members in texts. */

@@ -1,5 +1,5 @@
 /** Drafts as plain text, without Markdown signs. */
-import type { DraftElement, DraftNode } from './draft-tree.js';
+import type { DraftElement, DraftNode } from '../../draft/draft-tree.js';
 
 /** A draft as text: one line per paragraph, heading, item and row, and a blank line between blocks. URLs stay. */
 export function plainDraft(tree: readonly DraftNode[]): string {

@@ -12,8 +12,8 @@ import { HistoryFold } from '../../run/history/fold.js';
 import { historyAt } from '../../run/history/history.js';
 import type { LiveBranch, PauseApprovals } from '../../run/pauses/pause-view.js';
 import { approvalsAt, liveBranches } from '../../run/pauses/pause-view.js';
-import type { RunPause, RunState, RunStatus } from '../../run/state.js';
-import { failureOf, finalDraftOf, isFinished, pauseOf } from '../../run/state.js';
+import type { JsonOutput, RunPause, RunState, RunStatus } from '../../run/state.js';
+import { failureOf, finalDraftOf, finalOutputOf, isFinished, pauseOf } from '../../run/state.js';
 
 /** Number of events between two stored states. Going back folds at most as many, about 20 µs each. */
 const CHECKPOINT_EVERY = 8;
@@ -36,6 +36,8 @@ export interface RunSnapshot {
   /** The draft of the first branch. */
   readonly draft: string | null;
   readonly finalDraft: string | null;
+  /** The JSON value by the run's schema, which may be null; undefined before the end or without a schema. */
+  readonly finalOutput: JsonOutput | undefined;
   /** All live branches: the node each is at or waits for, and its draft. */
   readonly branches: readonly LiveBranch[];
   readonly score: number | null;
@@ -176,6 +178,7 @@ function snapshotOf(run: RunState): RunSnapshot {
     topic: progress.inputTopic,
     draft: shown.draft,
     finalDraft: finalDraftOf(run),
+    finalOutput: finalOutputOf(run),
     branches: isFinished(run) ? [] : liveBranches(run),
     score: shown.score,
     iteration: progress.iterationCount,

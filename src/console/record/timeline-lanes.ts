@@ -59,8 +59,15 @@ export function humanLane({ history, timeOf }: Scope, place: (ms: number) => num
     const end = decision ?? history.end;
     const [from, to] = [timeOf(paused), timeOf(end)];
     return {
-      ...{ kind: 'human', number, attempt: null, member: null, seq: paused.seq },
-      ...{ x0: place(from), x1: place(to), isOpen: end === null, result: decision?.action ?? null },
+      kind: 'human',
+      number,
+      attempt: null,
+      member: null,
+      seq: paused.seq,
+      x0: place(from),
+      x1: place(to),
+      isOpen: end === null,
+      result: decision?.action ?? null,
       label: lengthText(to - from),
     };
   });
@@ -94,8 +101,14 @@ function segmentsOfStep(each: Step, { scope, place }: Placing): readonly Segment
   const hasFailed = panel.closed === null && end?.how === 'failed' && end.failure.node === each.node;
   return [
     {
-      ...{ kind: 'work', number: step, attempt: null, member: null, seq: first.seq },
-      ...{ x0: place(from), x1: place(to), isOpen: panel.closed === null && end === null },
+      kind: 'work',
+      number: step,
+      attempt: null,
+      member: null,
+      seq: first.seq,
+      x0: place(from),
+      x1: place(to),
+      isOpen: panel.closed === null && end === null,
       result: panel.closed === null ? (hasFailed ? 'failed' : null) : 'completed',
       label: lengthText(to - from),
     },
@@ -107,7 +120,9 @@ function memberLanes(own: readonly Step[], { scope, place }: Placing): readonly 
   const all = own.flatMap(({ step, panel }) => panel?.members.map((member) => ({ ...member, panelStep: step })) ?? []);
   const labels = new Map(all.map(({ member, label }) => [member, label]));
   return [...labels].map(([member, label]) => ({
-    ...{ node: own[0]?.node ?? null, label, members: [] },
+    node: own[0]?.node ?? null,
+    label,
+    members: [],
     segments: all
       .filter((each) => each.member === member)
       .flatMap(({ attempts, panelStep: step }) =>
@@ -129,9 +144,15 @@ function segmentsOf(
   return parts.map(({ kind, fromMs, toMs }, at): Segment => {
     const isLast = at === parts.length - 1;
     return {
-      ...{ kind: kind === 'lost' || kind === 'back-off' || kind === 'outage' ? kind : 'work' },
-      ...{ number: step, attempt: attempt.attempt, member, seq: started.seq },
-      ...{ x0: place(fromMs), x1: place(toMs), isOpen: isLast && isOpen, result: isLast ? (ended?.how ?? null) : null },
+      kind: kind === 'lost' || kind === 'back-off' || kind === 'outage' ? kind : 'work',
+      number: step,
+      attempt: attempt.attempt,
+      member,
+      seq: started.seq,
+      x0: place(fromMs),
+      x1: place(toMs),
+      isOpen: isLast && isOpen,
+      result: isLast ? (ended?.how ?? null) : null,
       label: lengthText(toMs - fromMs),
     };
   });

@@ -58,7 +58,9 @@ export function timelineAt(record: RunRecord, seq: number, now: string): Timelin
   const zones = scaled(zonesOf(scope));
   const place = (ms: number): number => positionOf(zones, ms);
   return {
-    ...{ fromMs: scope.fromMs, toMs: until, zones },
+    fromMs: scope.fromMs,
+    toMs: until,
+    zones,
     lanes: [...humanLane(scope, place), ...nodeLanes(scope, place)],
     events: times.map((ms) => ({ x: place(ms) })),
   };

@@ -1,11 +1,5 @@
 /** Types for packages without types that TypeScript can resolve: only what the console uses. */
 
-declare module 'markdown-it-footnote' {
-  import type { MarkdownIt } from 'markdown-it';
-
-  export default function footnotes(markdown: MarkdownIt): void;
-}
-
 declare module '@dagrejs/dagre' {
   /** Centre and size of a node or of an edge's label; the layout sets `x` and `y`. */
   export interface PlacedBox {

@@ -30,6 +30,11 @@ function SharedPage() {
           {summary !== null && <Status status={summary.now.status} error={summary.now.error} />}
           <span class="muted small">{summary?.council ?? 'Built-in council'}</span>
           <span class="muted small">shared {dateTimeText(run.sharedAt)}</span>
+          {run.proof !== undefined && (
+            <span class="muted small">
+              in the ledger at {run.proof.index}, checkpoint of {dateTimeText(run.proof.checkpointAt)}
+            </span>
+          )}
         </div>
         <h1>{summary?.topic ?? 'A run'}</h1>
       </div>
@@ -39,11 +44,11 @@ function SharedPage() {
   );
 }
 
-function sourceOf({ id, events, documents = {}, inherited = [] }: SharedRun): RunSource {
+function sourceOf({ id, events, documents = {}, cited = [] }: SharedRun): RunSource {
   return {
     id,
     isLive: false,
-    inherited: () => Promise.resolve(inherited),
+    cited: () => Promise.resolve(cited),
     documentNames: () => Promise.resolve(new Map(Object.entries(documents))),
     async *events(from) {
       yield* events.slice(from + 1);

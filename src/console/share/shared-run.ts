@@ -1,7 +1,7 @@
 /** The run in a shared file. */
 import type { RunEvent } from '../../client/run-events.js';
 import { runEventIn } from '../../client/run-events.js';
-import type { Source } from '../record/sources.js';
+import type { DraftSource } from '../../generated/schemas.js';
 
 /** Id of the element that holds the run as JSON. */
 export const SHARED_RUN = 'shared-run';
@@ -14,8 +14,19 @@ export interface SharedRun {
   readonly events: readonly RunEvent[];
   /** The file names of documents that its tools found, by id. */
   readonly documents?: Readonly<Record<string, string>>;
-  /** Pages that the draft cites and that only parents of the run have read. */
-  readonly inherited?: readonly Source[];
+  /** What the draft cites, and its quotations. */
+  readonly cited?: readonly DraftSource[];
+  /** The proof that the end of the run is in the ledger, if there was one. */
+  readonly proof?: SharedProof;
+}
+
+export interface SharedProof {
+  /** C2SP tlog-proof. */
+  readonly text: string;
+  /** Number of the leaf. */
+  readonly index: number;
+  /** When the checkpoint was signed, ISO 8601. */
+  readonly checkpointAt: string;
 }
 
 /** JSON that can neither end its `script` element nor start another. */

@@ -5,7 +5,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import { RunPage } from '../pages/run/page.js';
 import { RunsPage } from '../pages/runs/page.js';
 import { Button, TextBox } from '../ui/controls.js';
-import { chunk, useChunk } from '../ui/chunks.js';
+import { Later, chunk, useChunk } from '../ui/chunks.js';
 import { Icon } from '../ui/icon.js';
 import { Failure, ServiceDown, Loading, errorText, isServiceDown } from '../ui/states.js';
 import { pendingApprovals, council } from './council.js';
@@ -89,8 +89,9 @@ export function App() {
             </nav>
           )}
           {isIn && (
-            <Button tone="plain" slim label="Go to" onClick={() => (isSearching.value = true)}>
+            <Button tone="plain" slim title="Go to" onClick={() => (isSearching.value = true)}>
               <Icon name="search" />
+              <span class="unseen">Go to</span>
               <kbd aria-hidden="true">Ctrl K</kbd>
             </Button>
           )}
@@ -104,17 +105,14 @@ export function App() {
         <OfflineMark />
       </header>
       <Content page={page} />
-      {isSearching.value && <Search onClose={() => (isSearching.value = false)} />}
+      {isSearching.value && (
+        <Later of={palette}>{(Palette) => <Palette onClose={() => (isSearching.value = false)} />}</Later>
+      )}
       <Toasts>
         <UnderwayMessages />
       </Toasts>
     </div>
   );
-}
-
-function Search({ onClose }: { readonly onClose: () => void }) {
-  const { value: loaded } = useChunk(palette).state;
-  return loaded.status === 'ready' ? <loaded.value onClose={onClose} /> : null;
 }
 
 /** Acts on Ctrl K, or Command K. */

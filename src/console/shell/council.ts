@@ -1,5 +1,5 @@
 /** The typed client of the service that sent this page, and the pauses that wait for a decision. */
-import type { About, Overview, PriceList, Readiness } from '../../generated/schemas.js';
+import type { About, LedgerState, Overview, PriceList, Readiness } from '../../generated/schemas.js';
 import { Approvals } from '../../client/approvals.js';
 import { Blueprints } from '../../client/blueprints.js';
 import { Documents } from '../../client/documents.js';
@@ -25,7 +25,10 @@ let outages = 0;
 /** Has no key: the browser sends its session cookie. */
 const api = openApi({
   url: window.location.origin + basePath,
-  ...{ key: undefined, fetch: undefined, webSocket: hostWebSocket(), system: hostSystem() },
+  key: undefined,
+  fetch: undefined,
+  webSocket: hostWebSocket(),
+  system: hostSystem(),
   retry: {
     onWait() {
       outages += 1;
@@ -47,6 +50,7 @@ export const council = {
   providers: (options: CallOptions) => listProviders(api, options),
   webhooks: new Webhooks(api),
   about: ({ signal }: CallOptions): Promise<About> => api.json({ path: pathOf('about'), signal }),
+  ledger: ({ signal }: CallOptions = {}): Promise<LedgerState> => api.json({ path: pathOf('ledger'), signal }),
   prices: ({ signal }: CallOptions): Promise<PriceList> => api.json({ path: pathOf('prices'), signal }),
   overview: ({ from, to, signal }: OverviewOptions): Promise<Overview> =>
     api.json({ path: pathOf('overview'), query: { from, to }, signal }),

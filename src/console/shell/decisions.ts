@@ -3,7 +3,7 @@ import { signal } from '@preact/signals';
 import type { CouncilClient } from '../../client/client.js';
 import { StalePauseError } from '../../client/errors.js';
 import type { Pause } from '../../client/pause.js';
-import type { BudgetChange, GateAction, RunResult, StateOverride } from '../../generated/schemas.js';
+import type { BudgetChange, GateAction, ReviewSent, RunResult, StateOverride } from '../../generated/schemas.js';
 import { doneText, notDoneText, quoted, tooLateText } from '../record/decision-texts.js';
 import { pauseKey, type PendingApprovals } from './pending-approvals.js';
 
@@ -47,6 +47,8 @@ export interface DecisionsDeps {
   readonly approvals: PendingApprovals;
   /** Whether the user may undo decisions. */
   readonly hasUndo: () => boolean;
+  /** What the user has had before them at a pause, if its draft was on the screen. */
+  readonly reviewOf: (key: string) => ReviewSent | undefined;
   /** Name of the key in use, or null. */
   readonly actor: () => string | null;
   /** Shows a short message. */
@@ -184,7 +186,7 @@ export class Decisions {
     const key = keyOf(decision);
     const pause = this.#pauses.get(key) ?? this.#deps.client.run(runId).pauseAt(seq);
     this.#pauses.set(key, pause);
-    const options = { comment, keepalive };
+    const options = { comment, keepalive, review: this.#deps.reviewOf(key) };
     if (action === 'modify') return pause.modify(change, options);
     return action === 'approve' ? pause.approve({ ...options, budget }) : pause.reject(options);
   }
@@ -228,5 +230,5 @@ function keyOf({ runId, seq }: Decision): string {
 
 /** Its size as JSON in UTF-8, with room for the other fields of the request. */
 function bytesOf({ action, comment, budget, change }: Decision): number {
-  return new TextEncoder().encode(JSON.stringify({ action, comment, budget, modified_state: change })).length + 64;
+  return new TextEncoder().encode(JSON.stringify({ action, comment, budget, modified_state: change })).length + 256;
 }

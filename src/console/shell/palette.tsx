@@ -26,8 +26,14 @@ export function Palette({ onClose }: { readonly onClose: () => void }) {
   const typed = useSignal('');
   const chosen = useSignal(0);
   const words = typed.value.trim();
-  const { entries, fault } = useFound(words);
-  useEffect(() => void (chosen.value = 0), [entries]);
+  const { entries, of, fault } = useFound(words);
+  /** Whether the user pressed Enter before what they typed was searched. */
+  const isHasty = useRef(false);
+  useEffect(() => {
+    chosen.value = 0;
+    if (isHasty.current && of === words) go(entries[0]);
+    isHasty.current = false;
+  }, [entries]);
   const go = (entry: Entry | undefined): void => {
     if (entry === undefined) return;
     onClose();
@@ -35,7 +41,8 @@ export function Palette({ onClose }: { readonly onClose: () => void }) {
   };
   const onKeyDown = (event: KeyboardEvent): void => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    if (event.key === 'Enter') go(entries[chosen.value]);
+    if (event.key === 'Enter' && of !== words) isHasty.current = true;
+    else if (event.key === 'Enter') go(entries[chosen.value]);
     else if (step === undefined || entries.length === 0) return;
     else chosen.value = (chosen.value + step + entries.length) % entries.length;
     event.preventDefault();
@@ -74,16 +81,22 @@ export function Palette({ onClose }: { readonly onClose: () => void }) {
   );
 }
 
+interface Found {
+  readonly entries: readonly Entry[];
+  /** The words that have found them, or null before the first search. */
+  readonly of: string | null;
+}
+
 /** What the words find, and the error of a search that failed. */
-function useFound(words: string): { readonly entries: readonly Entry[]; readonly fault: string | null } {
-  const found = useSignal<readonly Entry[]>([]);
+function useFound(words: string): Found & { readonly fault: string | null } {
+  const found = useSignal<Found>({ entries: [], of: null });
   const fault = useSignal<string | null>(null);
   const named = useMemo(namedEntries, []);
   useEffect(() => {
     const abort = new AbortController();
     async function find(): Promise<void> {
       try {
-        found.value = await entriesFor(words, named, abort.signal);
+        found.value = { entries: await entriesFor(words, named, abort.signal), of: words };
         fault.value = null;
       } catch (error) {
         if (!abort.signal.aborted) fault.value = errorText(error);
@@ -95,7 +108,7 @@ function useFound(words: string): { readonly entries: readonly Entry[]; readonly
       abort.abort();
     };
   }, [words]);
-  return { entries: found.value, fault: fault.value };
+  return { ...found.value, fault: fault.value };
 }
 
 interface OptionProps {
@@ -165,7 +178,8 @@ async function runEntries(words: string, signal: AbortSignal): Promise<readonly 
   const filters = { ...(words !== '' && { q: words.replace(/[\p{L}\p{N}]$/u, '$&*') }), limit: MOST, signal };
   for await (const page of council.runs.list(filters).pages()) {
     return page.map(({ id, input_topic: topic }) => ({
-      ...{ icon: 'runs', kind: 'run' },
+      icon: 'runs',
+      kind: 'run',
       text: excerpt(topic, 80),
       url: pageUrl(['runs', id]),
     }));

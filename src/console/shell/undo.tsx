@@ -8,6 +8,7 @@ import { serviceTime } from '../ui/time.js';
 import { council, pendingApprovals } from './council.js';
 import type { Underway } from './decisions.js';
 import { Decisions } from './decisions.js';
+import { reviewOf } from './reviews.js';
 import { actor } from './session.js';
 import { settings } from './settings.js';
 import { toast, toastError } from './toasts.js';
@@ -17,8 +18,11 @@ const NO_ANSWER = 'The service did not answer. If the run still waits, decide ag
 
 /** The user's decisions. They outlast the page of the console on which they are made. */
 export const decisions = new Decisions({
-  ...{ client: council, approvals: pendingApprovals, notify: toast },
+  client: council,
+  approvals: pendingApprovals,
+  notify: toast,
   onFault: (error, what) => toastError(error instanceof UnreachableError ? new Error(NO_ANSWER) : error, what),
+  reviewOf,
   hasUndo: () => settings.peek().undo,
   actor: () => actor.peek(),
   now: () => Date.now(),

@@ -41,7 +41,9 @@ export function useGraphEditing({ onMove, onConnect }: GraphChanges): GraphEditi
     if (source !== undefined && target !== null) onConnect?.(source, target);
   };
   return {
-    ...{ drag, edge, end },
+    drag,
+    edge,
+    end,
     begin: (source) => (edge.value = source === null ? null : { source, to: null }),
     dragNode(event, { id, x, y }, camera) {
       const from = camera.drawingPoint(event);

@@ -3,9 +3,10 @@ import type { GraphMember, GraphNode } from '../../generated/schemas.js';
 import { useSignal } from '@preact/signals';
 import { countOf } from '../record/counts.js';
 import { lengthText } from '../record/durations.js';
-import { ROLES, shownRole } from '../record/page-words.js';
+import { FOR_EACH, ROLES, shownRole } from '../record/page-words.js';
 import type { Fact } from './controls.js';
 import { Facts } from './controls.js';
+import { LongText } from './long-text.js';
 
 /** A tool as recorded, and its name on pages. */
 const TOOLS: Readonly<Record<string, string>> = {
@@ -24,7 +25,11 @@ export function MemberSetup({ node }: { readonly node: GraphNode }) {
   return (
     <section class="member-setup stack close" aria-label={`Set-up of ${node.label}`}>
       <Facts facts={factsOf(node)} look="facts small" />
-      <PromptText text={systemPrompt} />
+      {node.role !== 'council' && <PromptText text={systemPrompt} />}
+      {node.topic !== undefined && <PromptFold title="Topic of its runs" parts={[[null, node.topic]]} />}
+      {node.schema !== undefined && (
+        <PromptFold title="JSON Schema" parts={[[null, JSON.stringify(node.schema, null, 2)]]} />
+      )}
       {members.length > 0 && (
         <>
           <h4 class="small">{node.role === 'rank' ? 'Reviewers' : 'Members'}</h4>
@@ -41,7 +46,19 @@ export function MemberSetup({ node }: { readonly node: GraphNode }) {
   );
 }
 
+/** @param node that runs another council */
+function councilFacts({ role, council, forEach, maxParallel, onError }: GraphNode): readonly Fact[] {
+  return known([
+    ['Role', ROLES[role]],
+    ['Council', council && `${council.name}, version ${council.version}`],
+    ['Runs', forEach === undefined ? 'one' : `one for each of the draft’s ${FOR_EACH[forEach]}`],
+    ['At a time', maxParallel],
+    ['A failed run', onError === 'skip' ? 'is left out' : 'fails the member'],
+  ]);
+}
+
 function factsOf(node: GraphNode): readonly Fact[] {
+  if (node.role === 'council') return councilFacts(node);
   const { role, members = [], tools, fallbacks = [], maxOutputTokens, temperature } = node;
   const granted = [tools.webSearch && 'webSearch', tools.pdfReader && 'pdfReader'].filter((tool) => tool !== false);
   return known([
@@ -49,6 +66,7 @@ function factsOf(node: GraphNode): readonly Fact[] {
     ['Model', node.model ?? 'the model of the service'],
     ['Fallbacks', fallbacks.length > 0 && fallbacks.join(', ')],
     ['Tools', toolsText(granted)],
+    ['Material', node.material === false && 'not in its prompt'],
     ['Temperature', temperature],
     ['Longest answer', maxOutputTokens !== undefined && countOf(maxOutputTokens, 'token')],
     ['Longest call', lengthText(node.timeoutMs)],
@@ -107,9 +125,7 @@ export function PromptFold({ title, parts }: PromptFoldProps) {
         parts.map(([heading, text]) => (
           <div key={heading} class="stack tight">
             {heading !== null && <h4 class="small">{heading}</h4>}
-            <pre class="raw" tabIndex={0}>
-              {text}
-            </pre>
+            <LongText text={text} label={heading ?? title} />
           </div>
         ))}
     </details>

@@ -1,9 +1,9 @@
 /** Shows the changes between two texts: added and removed words, with unchanged lines folded. */
 import { useSignal } from '@preact/signals';
 import { useContext, useMemo } from 'preact/hooks';
-import { draftTree } from '../record/draft-tree.js';
+import { draftTree } from '../../draft/draft-tree.js';
 import { plainDraft } from '../record/plain-draft.js';
-import { withCitations } from '../record/sources.js';
+import { withCitations } from '../../draft/sources.js';
 import type { DiffBlock } from '../record/text-diff.js';
 import { textDiff } from '../record/text-diff.js';
 import { countOf } from '../record/counts.js';

@@ -104,7 +104,7 @@ function bounded(analysis: Analysis): Analysis {
 }
 
 /** An analysis with each text changed; the letters stay. */
-export function withTexts(analysis: Analysis, change: (text: string) => string): Analysis {
+function withTexts(analysis: Analysis, change: (text: string) => string): Analysis {
   return {
     consensus: analysis.consensus.map(change),
     contradictions: analysis.contradictions.map(({ topic, stances }) => ({

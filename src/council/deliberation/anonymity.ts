@@ -61,7 +61,7 @@ export interface MaskedText {
 }
 
 /** What stands in place of a name. */
-export const MASK = '[model]';
+const MASK = '[model]';
 
 /**
  * An answer without the names by which it presents its author (contract, section 6.4): the member's model, provider, label
@@ -125,12 +125,12 @@ function wordsOf(name: string): readonly string[] {
 }
 
 /** A text that a regular expression with the flag `u` or `v` matches letter by letter. */
-export function escaped(text: string): string {
+function escaped(text: string): string {
   return text.replace(/[^\p{L}\p{N}]/gu, (sign) => `\\u{${sign.codePointAt(0)?.toString(16)}}`);
 }
 
 /** A sign of a word. Scripts without spaces, or with particles joined to a name, end the word of another script. */
-export const WORD_SIGN =
+const WORD_SIGN =
   String.raw`[[\p{L}\p{M}\p{N}_]--[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}` +
   String.raw`\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]]`;
 

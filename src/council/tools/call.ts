@@ -5,7 +5,7 @@ import { inTime } from '../../system/async/deadline.js';
 import type { System } from '../../system/system.js';
 import type { ToolArguments, ToolCalledData, ToolHit } from '../../generated/schemas.js';
 import type { ToolCall } from '../../models/port.js';
-import type { Tool } from './tool.js';
+import type { Tool, ToolOutcome } from './tool.js';
 import { utf8Bytes } from '../../graph/limits.js';
 import { section } from '../prompt.js';
 import { isRecord } from '../../system/untrusted.js';
@@ -17,6 +17,8 @@ export type CallRecord = Omit<ToolCalledData, 'step' | 'attempt' | 'node'>;
 export interface ToolKit {
   /** The only tools that the node can call. A prompt cannot add one. */
   readonly tools: readonly Tool[];
+  /** Ids of the documents that the run may search. Absent: all. */
+  readonly documents?: readonly string[] | undefined;
   /** Resolves when the call is durable. Rejects when the attempt no longer counts. */
   readonly record: (call: CallRecord) => Promise<void>;
   readonly system: Pick<System, 'after' | 'sha256' | 'monotonicMs'>;
@@ -73,10 +75,10 @@ async function runTool(
   if (given === null) return failure(null, 'The arguments must be one JSON object');
   const read = tool.read(given);
   if (!read.isUsable) return failure(null, read.fault);
-  const outcome = await runWithDeadline((signal) => tool.run(read.arguments, { signal, maxBytes: options.maxBytes }), {
-    ...options,
-    system: kit.system,
-  });
+  const { documents, system } = kit;
+  const run = (signal: AbortSignal): Promise<ToolOutcome> =>
+    tool.run(read.arguments, { signal, documents, maxBytes: options.maxBytes });
+  const outcome = await runWithDeadline(run, { ...options, system });
   if (outcome === 'late') return failure(read.arguments, `No answer came within ${options.maxMs} ms`);
   if (outcome === 'broken') return failure(read.arguments, 'The tool is out of order');
   if (!outcome.isFound) return failure(read.arguments, outcome.fault);

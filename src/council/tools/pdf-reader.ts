@@ -28,9 +28,10 @@ export function pdfReader(search: ChunkSearch): Tool {
       const topK = countOf(given['top_k'], { min: 1, max: MAX_TOP_K, fallback: DEFAULT_TOP_K });
       return { isUsable: true, arguments: { query, top_k: topK } };
     },
-    async run(given, { signal, maxBytes }) {
+    async run(given, { signal, documents, maxBytes }) {
       const topK = Number(given['top_k'] ?? DEFAULT_TOP_K);
-      const passages = await findChunks(search, { query: String(present(given['query'], 'query')), topK }, { signal });
+      const wanted = { query: String(present(given['query'], 'query')), topK, documents };
+      const passages = await findChunks(search, wanted, { signal });
       return { isFound: true, ...renderItems('passage', passages.map(itemOf), maxBytes) };
     },
   };
@@ -47,15 +48,17 @@ export interface DocumentQuery {
   readonly query: string;
   /** 1 to 20. */
   readonly topK: number;
+  /** Ids of the documents to search. Absent: all. */
+  readonly documents?: readonly string[] | undefined;
 }
 
 /** The chunks for a query, best first. Throws the errors of the search. */
 export async function findChunks(
   search: Pick<ChunkSearch, 'search'>,
-  { query, topK }: DocumentQuery,
+  { query, topK, documents }: DocumentQuery,
   { signal }: { readonly signal: AbortSignal },
 ): Promise<readonly CitedChunk[]> {
-  const chunks = await search.search(query, topK, { signal });
+  const chunks = await search.search(query, topK, { signal, documents });
   return chunks.slice(0, topK).map((chunk) => ({
     ...chunk,
     score: Number.isFinite(chunk.score) ? chunk.score : 0,
@@ -76,7 +79,7 @@ function itemOf({ document, page, chunk, text, score, filename, cite }: CitedChu
       page: String(page),
     },
     text,
-    hit: { document, page, chunk, score },
+    hitOf: () => ({ document, page, chunk, score }),
   };
 }
 

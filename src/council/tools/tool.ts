@@ -39,6 +39,8 @@ export type ToolOutcome =
 
 export interface ToolLimits {
   readonly signal: AbortSignal;
+  /** Ids of the documents that may be searched. Absent: all. */
+  readonly documents?: readonly string[] | undefined;
   /** Longest text, in bytes of UTF-8. */
   readonly maxBytes: number;
 }
@@ -101,7 +103,8 @@ export function countOf(
 export interface FoundItem<Hit> {
   readonly attributes: Readonly<Record<string, string>>;
   readonly text: string;
-  readonly hit: Hit;
+  /** @param shown the text, or its beginning if it was cut */
+  readonly hitOf: (shown: string) => Hit;
 }
 
 /**
@@ -118,14 +121,15 @@ export function renderItems<Hit>(
   const written: string[] = [];
   const hits: Hit[] = [];
   let room = maxBytes;
-  for (const { attributes, text, hit } of items) {
+  for (const { attributes, text, hitOf } of items) {
     const [head, body, tail] = [opening(tag, attributes), escaped(text), `\n</${tag}>`];
     const bodyRoom = room - utf8Bytes(head) - utf8Bytes(tail) - BETWEEN.length;
     if (bodyRoom < utf8Bytes(body) && (hits.length > 0 || bodyRoom < MIN_CUT_BYTES)) break;
-    const rendered = `${head}${cutTo(body, bodyRoom)}${tail}`;
+    const shown = cutTo(body, bodyRoom);
+    const rendered = `${head}${shown}${tail}`;
     room -= utf8Bytes(rendered) + BETWEEN.length;
     written.push(rendered);
-    hits.push(hit);
+    hits.push(hitOf(shown === body ? text.toWellFormed() : shown));
   }
   if (items.length === 0) return { text: 'Nothing was found.', hits };
   return { text: hits.length === 0 ? 'There is no room left for what was found.' : written.join(BETWEEN), hits };

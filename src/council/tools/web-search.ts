@@ -69,7 +69,7 @@ function itemOf({ url, title, snippet, score }: SearchResult) {
   return {
     attributes: { cite: href, title: name },
     text: snippet.slice(0, MAX_SNIPPET_CHARS),
-    hit: { url: href, title: name, score },
+    hitOf: (shown: string) => ({ url: href, title: name, score, text: shown }),
   };
 }
 

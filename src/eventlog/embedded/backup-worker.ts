@@ -2,7 +2,6 @@
  * The thread of a backup: writes the copy of a log into a folder with a name of its own, verifies it, and only then gives the
  * folder its final name. SQLite's lock on the copy shows other backups that it is being written.
  */
-import type { Hash } from 'node:crypto';
 import { createHash, randomUUID } from 'node:crypto';
 import {
   existsSync,
@@ -20,11 +19,14 @@ import { parentPort, workerData } from 'node:worker_threads';
 import type { DatabaseSyncInstance } from '@photostructure/sqlite';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { reasonOf } from '../../system/untrusted.js';
+import { unusedBytesOf } from '../../system/unused-bytes.js';
 import { serveRpc } from '../../system/worker-rpc.js';
 import { faultOf } from './faults.js';
+import { isRow } from './cells.js';
 import { createTables, endOf, syncFolder } from './file.js';
 import { findGaps } from './index-check.js';
 import type { BackupReady, BackupTask, LogExtent, RowSlice, ServedBackup, StoredRow } from './messages.js';
+import { TABLES } from './messages.js';
 import { rowsOf } from './rows.js';
 
 /** Name of the copy's file: the folder is a DATA_DIR. */
@@ -46,12 +48,13 @@ const COMMIT_CHARS = 4 * 1024 * 1024;
  */
 const SETTINGS = [
   ...['busy_timeout = 0', 'locking_mode = EXCLUSIVE', 'journal_mode = MEMORY', 'synchronous = FULL', 'fullfsync = ON'],
-  `cache_size = -${64 * 1024}`,
+  ...[`cache_size = -${64 * 1024}`, 'secure_delete = ON'],
 ];
 
 const INSERTS = {
   streams: 'INSERT INTO streams (id, name) VALUES (?, ?)',
   events: 'INSERT INTO events (position, stream, revision, id, type, data, metadata) VALUES (?, ?, ?, ?, ?, ?, ?)',
+  removed: 'INSERT INTO removed (key, stream, events, positions, last, is_zeroed) VALUES (?, ?, ?, ?, ?, ?)',
 } as const;
 
 function opened(task: BackupTask): { readonly ready: BackupReady; readonly api: { close(): void } } {
@@ -66,9 +69,9 @@ class Copy implements ServedBackup {
   readonly #to: string;
   readonly #folder: string;
   readonly #database: DatabaseSyncInstance;
-  readonly #extent: LogExtent;
-  /** Of all rows as they were read from the log. */
-  readonly #written: Hash = createHash('sha256');
+  readonly #hasGaps: boolean;
+  /** Of all rows as they were read from the log, but for those of streams that it has removed since. */
+  readonly #written = new RowsDigest();
   #chars = 0;
   #verification: Iterator<number, void> | null = null;
   #isNamed = false;
@@ -76,7 +79,7 @@ class Copy implements ServedBackup {
   /** @throws {Error} the target cannot be used */
   constructor({ to, dataDir, extent }: BackupTask) {
     this.#to = resolve(to);
-    this.#extent = extent;
+    this.#hasGaps = extent.hasGaps;
     const parent = checkedParent(to, dataDir);
     removeCutCopies(parent);
     assertRoom(parent, extent.bytes);
@@ -98,28 +101,38 @@ class Copy implements ServedBackup {
     const insert = this.#database.prepare(INSERTS[table]);
     for (const row of rows) {
       insert.run(...row);
-      this.#chars += this.#take(this.#written, row);
+      this.#chars += this.#written.toggle(row);
+      if (table === 'removed') this.#remove(Number(row[1]));
     }
     if (this.#chars < COMMIT_CHARS) return;
     this.#chars = 0;
     this.#database.exec('COMMIT; BEGIN EXCLUSIVE');
   }
 
-  verify(): number | null {
-    this.#verification ??= this.#verified();
+  /** Removes what was copied of a stream before the log removed it. */
+  #remove(stream: number): void {
+    const rows: readonly unknown[] = this.#database
+      .prepare(`${EVENTS_OF} WHERE stream = ?`, { returnArrays: true })
+      .all(stream);
+    for (const row of rows) if (isRow(row)) this.#written.toggle(row);
+    this.#database.prepare('DELETE FROM events WHERE stream = ?').run(stream);
+  }
+
+  verify(extent: LogExtent): number | null {
+    this.#verification ??= this.#verified(extent);
     const next = this.#verification.next();
     return next.done === true ? null : next.value;
   }
 
   /** Reads every row back, then checks the indexes. Yields the position that it has reached. */
-  *#verified(): Generator<number, void> {
+  *#verified(extent: LogExtent): Generator<number, void> {
     // Forgets the pages in memory, so that the rows come from the file.
     this.#database.exec('COMMIT; PRAGMA shrink_memory');
-    const read = createHash('sha256');
-    for (const table of ['streams', 'events'] as const) {
+    const read = new RowsDigest();
+    for (const table of TABLES) {
       for (let after = 0; ;) {
         const rows = rowsOf(this.#database, { table, after, until: Number.MAX_SAFE_INTEGER });
-        for (const row of rows) this.#take(read, row);
+        for (const row of rows) read.toggle(row);
         const last = rows.at(-1);
         if (last === undefined) break;
         after = Number(last[0]);
@@ -127,14 +140,16 @@ class Copy implements ServedBackup {
       }
     }
     const end = endOf(this.#database);
-    if (read.digest('hex') !== this.#written.digest('hex') || end.position !== this.#extent.position)
+    if (!read.equals(this.#written) || end.position !== extent.position)
       throw new Error('the copy differs from the log');
     const hasGaps = findGaps(this.#database, { position: end.position, isAfterKill: false });
-    if (hasGaps && !this.#extent.hasGaps) throw new Error('events are missing in the middle of the copy');
+    if (hasGaps && !this.#hasGaps) throw new Error('events are missing in the middle of the copy');
   }
 
   name(): void {
+    const hasRemoved = this.#database.prepare('SELECT 1 FROM removed LIMIT 1').get() !== undefined;
     this.#database.close();
+    if (hasRemoved) zeroUnused(join(this.#folder, LOG_FILE));
     syncFolder(this.#folder);
     renameSync(this.#folder, this.#to);
     // The copy is without a lock for a moment, in which another backup may have taken it for a cut one.
@@ -147,13 +162,31 @@ class Copy implements ServedBackup {
     if (this.#database.isOpen) this.#database.close();
     if (!this.#isNamed) rmSync(this.#folder, { recursive: true, force: true });
   }
+}
 
-  /** Adds a row to a digest. Returns its characters. */
-  #take(digest: Hash, row: StoredRow): number {
+const EVENTS_OF = 'SELECT position, stream, revision, id, type, data, metadata FROM events';
+
+/** A digest of rows in any order. */
+class RowsDigest {
+  readonly #bytes = Buffer.alloc(32);
+
+  /** Adds a row, or takes it out again. Returns its characters. */
+  toggle(row: readonly unknown[]): number {
     const text = JSON.stringify(row);
-    digest.update(text);
+    const hash = createHash('sha256').update(text).digest();
+    for (const [at, byte] of hash.entries()) this.#bytes.writeUInt8(this.#bytes.readUInt8(at) ^ byte, at);
     return text.length;
   }
+
+  equals(other: RowsDigest): boolean {
+    return this.#bytes.equals(other.#bytes);
+  }
+}
+
+function zeroUnused(file: string): void {
+  const unused = unusedBytesOf(file);
+  unused.zero('all');
+  unused.close();
 }
 
 /** The folder above the target. @throws {Error} the target cannot be used */

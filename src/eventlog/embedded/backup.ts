@@ -7,6 +7,7 @@ import { BackupFailed, BackupRefused } from '../errors.js';
 import type { BackedUp, BackupOptions } from '../port.js';
 import { CallFailed, WorkerRpc } from '../../system/worker-rpc.js';
 import type { BackupReady, BackupTask, LogExtent, RowSlice, ServedBackup, StoredRow } from './messages.js';
+import { TABLES } from './messages.js';
 
 /** What a backup reads of the log. */
 export interface BackupSource {
@@ -18,14 +19,20 @@ export interface BackupSource {
 
 /** As `EventLog.backup`. */
 export async function backUp(source: BackupSource, to: string, options: BackupOptions): Promise<BackedUp> {
-  const extent = await source.extent();
+  let extent = await source.extent();
   const task: BackupTask = { to, dataDir: dirname(source.file), extent };
   const module = new URL('./backup-worker.js', import.meta.url);
   const copy = new WorkerRpc<BackupReady, ServedBackup>(module, task, "The backup's thread");
   try {
     const { refused } = await copy.ready();
     if (refused !== null) throw new BackupRefused({ to, reason: refused });
-    await copyRows(source, copy, { extent, ...options });
+    // Again if streams were removed meanwhile: the copy then lacks them, and must have what was recorded before.
+    for (let [from, isWhole] = [NOTHING, false]; !isWhole;) {
+      await copyRows(source, copy, { from, extent, ...options });
+      const latest = await source.extent();
+      isWhole = latest.lastRemoved === extent.lastRemoved;
+      if (!isWhole) [from, extent] = [extent, latest];
+    }
     await verify(copy, { extent, ...options });
     await copy.call('name');
     return { events: extent.position };
@@ -43,11 +50,18 @@ interface Steps extends BackupOptions {
   readonly extent: LogExtent;
 }
 
-async function copyRows(source: BackupSource, copy: Copy, { extent, signal, onProgress }: Steps): Promise<void> {
-  const ends = { streams: extent.lastStream, events: extent.position } as const;
+const NOTHING = { lastStream: 0, position: 0, lastRemoved: 0 };
+
+async function copyRows(
+  source: BackupSource,
+  copy: Copy,
+  { from, extent, signal, onProgress }: Steps & { readonly from: typeof NOTHING },
+): Promise<void> {
+  const starts = { streams: from.lastStream, events: from.position, removed: from.lastRemoved };
+  const ends = { streams: extent.lastStream, events: extent.position, removed: extent.lastRemoved };
   onProgress({ state: 'copying', events: 0, of: extent.position });
-  for (const table of ['streams', 'events'] as const) {
-    for (let after = 0; ;) {
+  for (const table of TABLES) {
+    for (let after = starts[table]; ;) {
       signal.throwIfAborted();
       const rows = await source.rows({ table, after, until: ends[table] });
       const last = rows.at(-1);
@@ -62,7 +76,7 @@ async function copyRows(source: BackupSource, copy: Copy, { extent, signal, onPr
 async function verify(copy: Copy, { extent, signal, onProgress }: Steps): Promise<void> {
   for (;;) {
     signal.throwIfAborted();
-    const events = await copy.call('verify');
+    const events = await copy.call('verify', extent);
     if (events === null) return;
     onProgress({ state: 'verifying', events, of: extent.position });
   }

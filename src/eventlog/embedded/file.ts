@@ -36,6 +36,8 @@ const SETTINGS = [
   'wal_autocheckpoint = 0',
   `cache_size = -${CACHE_KIB}`,
   'cell_size_check = ON',
+  // See system/unused-bytes.ts for what it leaves.
+  'secure_delete = ON',
 ];
 
 /** Integer keys in creation order make inserts fast; a stream's long name is stored and indexed once. */
@@ -53,6 +55,20 @@ const TABLES = `
   CREATE UNIQUE INDEX events_by_stream ON events (stream, revision);
   CREATE TABLE log (identity TEXT NOT NULL) STRICT;
 `;
+
+/**
+ * The streams that were removed, in the order of their removals. What their events added to the counts of the indexes keeps
+ * a lost entry detectable. `is_zeroed`: no byte of their texts is left in the unused bytes of the file.
+ */
+export const REMOVED = `
+  TABLE IF NOT EXISTS removed (
+    key INTEGER PRIMARY KEY,
+    stream INTEGER NOT NULL UNIQUE,
+    events INTEGER NOT NULL,
+    positions INTEGER NOT NULL,
+    last INTEGER NOT NULL,
+    is_zeroed INTEGER NOT NULL
+  ) STRICT`;
 
 interface OpenedFile {
   readonly database: DatabaseSyncInstance;
@@ -80,6 +96,7 @@ export function openLogFile(file: string): OpenedFile {
     database.exec('BEGIN IMMEDIATE');
     if (kindOf(database) === 'new') throw new Error(IS_EMPTY);
     raiseVersion(database);
+    database.exec(`CREATE ${REMOVED}`);
     database.exec('COMMIT');
     const end = endOf(database);
     const loss = known && lossOf(end, known);
@@ -105,17 +122,29 @@ export function endOf(database: DatabaseSyncInstance): KnownHead {
   };
   return {
     identity: textIn(read('SELECT identity FROM log'), 0),
-    position: numberIn(read('SELECT coalesce(max(position), 0) FROM events'), 0),
+    position: numberIn(read(END), 0),
   };
 }
 
+/** A removed stream may have had the newest event. */
+const END = `
+  SELECT max(coalesce((SELECT max(position) FROM events), 0), coalesce((SELECT max(last) FROM removed), 0))`;
+
 const STREAMS = `
-  SELECT substr(name, 1, instr(name || '-', '-') - 1) AS category, count(*) FROM streams GROUP BY category`;
+  SELECT substr(name, 1, instr(name || '-', '-') - 1) AS category, count(*) FROM streams
+  WHERE id NOT IN (SELECT stream FROM removed) GROUP BY category`;
 
 /** How many streams a log has, by category. */
 export function streamsOf(database: DatabaseSyncInstance): ReadonlyMap<string, number> {
   const rows: readonly unknown[] = database.prepare(STREAMS, { returnArrays: true }).all();
   return new Map(rows.filter(isRow).map((row) => [textIn(row, 0), numberIn(row, 1)]));
+}
+
+/** Names of the streams that were removed. */
+export function removedFrom(database: DatabaseSyncInstance): readonly string[] {
+  const named = 'SELECT name FROM streams JOIN removed ON removed.stream = streams.id';
+  const rows: readonly unknown[] = database.prepare(named, { returnArrays: true }).all();
+  return rows.filter(isRow).map((row) => textIn(row, 0));
 }
 
 /** An empty file has lost its data: a new log always has its tables. SQLite would drop the journal beside it. */
@@ -159,6 +188,7 @@ function raiseVersion(database: DatabaseSyncInstance): void {
 /** Creates the tables of an empty log with this identity. */
 export function createTables(database: DatabaseSyncInstance, identity: string): void {
   database.exec(TABLES);
+  database.exec(`CREATE ${REMOVED}`);
   database.exec(`PRAGMA application_id = ${APPLICATION_ID}`);
   database.exec(`PRAGMA user_version = ${LOG_VERSION}`);
   database.prepare('INSERT INTO log (identity) VALUES (?)').run(identity);

@@ -8,7 +8,7 @@ import { reasonOf } from '../../system/untrusted.js';
 
 /**
  * Reads the index alone, stream by stream. Keys of streams and positions of events count from 1 without gaps, revisions
- * from 0.
+ * from 0. Removed streams have none.
  */
 const ENTRIES = `
   SELECT count(*), coalesce(sum(stream), 0), coalesce(sum(events), 0), coalesce(sum(positions), 0),
@@ -48,17 +48,17 @@ export function findGaps(
 /** What to do about a corrupt file. */
 export const SALVAGE = 'restore it from a backup, or copy its intact records with `council salvage --to DIR`';
 
+/** What removed streams would add to the sums. */
+const REMOVED = `
+  SELECT count(*), coalesce(sum(stream), 0), coalesce(sum(events), 0), coalesce(sum(positions), 0) FROM removed`;
+
 function isDense(database: DatabaseSyncInstance, position: number): boolean {
-  const [streams, keys, events, positions, gaps] = numbersOf(database, ENTRIES);
-  const [named, lost] = numbersOf(database, NAMES);
-  return (
-    events === position &&
-    positions === sumTo(position) &&
-    streams === named &&
-    keys === sumTo(named) &&
-    gaps === 0 &&
-    lost === 0
-  );
+  const [named = 0, lost = 0] = numbersOf(database, NAMES);
+  const [...found] = numbersOf(database, ENTRIES);
+  for (const [column, gone] of numbersOf(database, REMOVED).entries()) found[column] = (found[column] ?? 0) + gone;
+  // Streams, keys, events, positions, gaps; then names that a lookup does not find.
+  const whole = [named, sumTo(named), position, sumTo(position), 0];
+  return lost === 0 && whole.every((sum, column) => found[column] === sum);
 }
 
 function numbersOf(database: DatabaseSyncInstance, sql: string): readonly number[] {
@@ -67,7 +67,7 @@ function numbersOf(database: DatabaseSyncInstance, sql: string): readonly number
 }
 
 /** 1 + 2 + … + n. */
-function sumTo(n = 0): number {
+function sumTo(n: number): number {
   return (n * (n + 1)) / 2;
 }
 

@@ -7,6 +7,7 @@ import {
   LogFull,
   LogUnavailable,
   RevisionConflict,
+  StreamRemoved,
   WriteFailed,
 } from '../errors.js';
 import type {
@@ -128,6 +129,8 @@ class EmbeddedLog implements EventLog {
         return { revision: outcome.revision, position: positionOf(outcome.position) };
       case 'conflict':
         throw new RevisionConflict({ stream, expected, actual: outcome.actual });
+      case 'removed':
+        throw new StreamRemoved({ stream });
       case 'full':
         throw new LogFull();
       case 'corrupt':
@@ -141,6 +144,12 @@ class EmbeddedLog implements EventLog {
     this.#checkOpen();
     if (this.#keepsLast(stream)) yield* this.#lastEvents.read(stream, range);
     else yield* streamPages((query) => this.#page(query), stream, range);
+  }
+
+  async remove(streams: readonly string[]): Promise<void> {
+    const fault = await this.#readOpen(() => this.#thread.call('remove', streams));
+    if (fault === 'full') throw new LogFull();
+    if (fault === 'corrupt') throw this.#corruptError('found by a removal');
   }
 
   readAll(after: Position | null, range: AllRange = {}): AsyncIterable<RecordedEvent> {

@@ -13,10 +13,11 @@ export interface StoredAppend {
   readonly rows: readonly EventRow[];
 }
 
-/** The outcome of an append; with the last two it was not written. */
+/** The outcome of an append; all but the first kinds say that it was not written. */
 export type AppendOutcome =
   | { readonly kind: 'written' | 'repeated'; readonly revision: number; readonly position: number }
   | { readonly kind: 'conflict'; readonly actual: number | 'none' }
+  | { readonly kind: 'removed' }
   | { readonly kind: FileFault };
 
 /** A page of events: of one stream, or of all in global order. */
@@ -46,6 +47,8 @@ export interface Page {
   readonly events: readonly RecordedEvent[];
   /** Position, or revision of a stream, after which there may be more, or null at the end. */
   readonly end: number | null;
+  /** Whether the stream was removed. */
+  readonly isRemoved?: boolean;
 }
 
 /** What a log holds at a moment: a copy has every event up to `position`. */
@@ -55,6 +58,8 @@ export interface LogExtent {
   readonly position: number;
   /** Key of the newest stream, 0 for none. */
   readonly lastStream: number;
+  /** Key of the newest removal, 0 for none. */
+  readonly lastRemoved: number;
   /** Size of the file with its journal merged, in bytes. */
   readonly bytes: number;
   /** Whether events are missing in the middle of it. */
@@ -64,9 +69,12 @@ export interface LogExtent {
 /** A row of a table as it is stored, its key first. */
 export type StoredRow = readonly (string | number)[];
 
+/** In the order of a copy: a removed stream's rows must be there before it is removed from the copy. */
+export const TABLES = ['streams', 'events', 'removed'] as const;
+
 /** A range of a table, by its key. */
 export interface RowSlice {
-  readonly table: 'streams' | 'events';
+  readonly table: (typeof TABLES)[number];
   /** Exclusive; 0 is before the first. */
   readonly after: number;
   /** Inclusive. */
@@ -90,6 +98,8 @@ export interface ServedLog {
     readonly isFull: boolean;
   };
   page(query: PageQuery): Page;
+  /** Removes streams with every byte of their texts; returns why not, or null. */
+  remove(streams: readonly string[]): FileFault | null;
   /** What the log holds now. */
   extent(): LogExtent;
   /** The first rows of a slice, none if it is empty. */
@@ -119,7 +129,8 @@ export interface BackupReady {
 export interface ServedBackup {
   insert(table: RowSlice['table'], rows: readonly StoredRow[]): void;
   /** Verifies the next rows; returns the position that it has reached, or null if the whole copy is verified. */
-  verify(): number | null;
+  /** @param extent what the log held when the last row was copied */
+  verify(extent: LogExtent): number | null;
   /** Gives the copy its final name. */
   name(): void;
   /** Removes a copy without a name. */

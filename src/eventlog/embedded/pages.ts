@@ -1,6 +1,7 @@
 /** Reads of the embedded log, a page at a time, so that no read delays the appends for long. */
 import type { DatabaseSyncInstance, StatementSyncInstance } from '@photostructure/sqlite';
 import type { AllRange, RecordedEvent, StreamRange } from '../port.js';
+import { StreamRemoved } from '../errors.js';
 import { flatMetadata } from '../port.js';
 import { isRow, numberIn, textIn } from './cells.js';
 import type { Page, PageQuery } from './messages.js';
@@ -38,12 +39,15 @@ export function pageReader(database: DatabaseSyncInstance): (query: PageQuery) =
   const forwards = prepare(`${STREAM} AND e.revision >= ? ORDER BY e.revision LIMIT ?`);
   const backwards = prepare(`${STREAM} AND e.revision <= ? ORDER BY e.revision DESC LIMIT ?`);
 
+  const removed = prepare('SELECT 1 FROM removed WHERE stream = (SELECT id FROM streams WHERE name = ?)');
+
   function pageOfStream(query: StreamQuery): Page {
     const read = query.backwards ? backwards : forwards;
     const from = query.from ?? (query.backwards ? Number.MAX_SAFE_INTEGER : 0);
     const max = Math.min(query.max, PAGE_EVENTS);
     const { events, last } = collect(read(query.stream, from, max), { max, chars: query.chars });
-    return { events, end: last && numberIn(last, REVISION) };
+    if (events.length > 0) return { events, end: last && numberIn(last, REVISION) };
+    return { events, end: null, isRemoved: [...removed(query.stream)].length > 0 };
   }
 
   function pageOfAll({ after, until, categories, ...query }: AllQuery): Page {
@@ -105,7 +109,7 @@ function recordedEvent(row: Row): RecordedEvent {
 
 type ReadPage = (query: PageQuery) => Page | Promise<Page>;
 
-/** The events of a range of a stream, read page by page in its order; a missing stream has none. */
+/** The events of a range of a stream, read page by page in its order; a missing stream has none. @throws {StreamRemoved} */
 export async function* streamPages(
   readPage: ReadPage,
   stream: string,
@@ -116,7 +120,9 @@ export async function* streamPages(
   let next = range.from ?? null;
   let left = range.max ?? Number.MAX_SAFE_INTEGER;
   while (left > 0) {
-    const { events, end } = await readPage({ of: 'stream', stream, from: next, backwards, max: left, chars });
+    const page = await readPage({ of: 'stream', stream, from: next, backwards, max: left, chars });
+    if (page.isRemoved === true) throw new StreamRemoved({ stream });
+    const { events, end } = page;
     yield* events;
     if (end === null) return;
     left -= events.length;

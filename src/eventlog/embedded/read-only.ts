@@ -12,7 +12,7 @@ import { DataDirHeld } from '../errors.js';
 import type { EventLog } from '../port.js';
 import { LogUnreadable } from '../port.js';
 import { isBusy } from './faults.js';
-import { endOf, kindOf, streamsOf } from './file.js';
+import { REMOVED, endOf, kindOf, removedFrom, streamsOf } from './file.js';
 import type { KnownHead } from './head-file.js';
 import { faultsOf } from './index-check.js';
 import type { Page, PageQuery } from './messages.js';
@@ -26,6 +26,8 @@ export interface ReadOnlyLog extends Pick<EventLog, 'readStream' | 'readAll'> {
   end(): KnownHead;
   /** How many streams there are, by category. @throws {LogUnreadable} */
   streams(): ReadonlyMap<string, number>;
+  /** Names of the streams that were removed. @throws {LogUnreadable} */
+  removed(): readonly string[];
   /** Reads what is readable of a corrupt log. */
   readonly salvage: Salvage;
   /** What SQLite finds wrong with the file, at most ten lines, none if it is intact. */
@@ -53,6 +55,7 @@ export function openLogReadOnly(file: string): ReadOnlyLog {
       allPages(page, { after: Number(after ?? 0), until: endOf(database).position }, range),
     end: () => withFileInError(file, () => endOf(database)),
     streams: () => withFileInError(file, () => streamsOf(database)),
+    removed: () => withFileInError(file, () => removedFrom(database)),
     salvage: salvageOf(database),
     faults: () => faultsOf(database, 10),
     assertUnchanged() {
@@ -80,7 +83,12 @@ function open(file: string): Opened {
   const folder = hasJournal(file) ? mkdtempSync(join(tmpdir(), 'council-log-')) : null;
   try {
     const database = folder === null ? openImmutable(file) : openCopy(file, folder);
-    if (kindOf(database) === 'log' && fingerprintOf(file) === fingerprint) return { database, fingerprint, folder };
+    if (kindOf(database) === 'log' && fingerprintOf(file) === fingerprint) {
+      // The log of an earlier version has no such table, and must not change.
+      const has = database.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'removed'").get() !== undefined;
+      if (!has) database.exec(`CREATE TEMP ${REMOVED}`);
+      return { database, fingerprint, folder };
+    }
     database.close();
     throw new Error('the file is empty, or has changed meanwhile');
   } catch (error) {

@@ -14,6 +14,8 @@ const SLICES = {
   events: `
     SELECT position, stream, revision, id, type, data, metadata FROM events
     WHERE position > ? AND position <= ? ORDER BY position LIMIT ?`,
+  removed: `
+    SELECT key, stream, events, positions, last, is_zeroed FROM removed WHERE key > ? AND key <= ? ORDER BY key LIMIT ?`,
 } as const;
 
 /** What the log holds now. Later appends change none of it. @param hasGaps as found when it was opened */
@@ -26,6 +28,7 @@ export function extentOf(database: DatabaseSyncInstance, hasGaps: boolean): LogE
     ...endOf(database),
     hasGaps,
     lastStream: number('SELECT coalesce(max(id), 0) FROM streams'),
+    lastRemoved: number('SELECT coalesce(max(key), 0) FROM removed'),
     bytes: number('PRAGMA page_count') * number('PRAGMA page_size'),
   };
 }

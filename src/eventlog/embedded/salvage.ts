@@ -26,7 +26,11 @@ export interface Salvage {
 /** Events read at once where nothing is corrupt. */
 const PAGE_EVENTS = 512;
 
-const LAST = ['SELECT max(position) FROM events', 'SELECT max(position) FROM events INDEXED BY events_by_stream'];
+const LAST = [
+  'SELECT max(position) FROM events',
+  'SELECT max(position) FROM events INDEXED BY events_by_stream',
+  'SELECT max(last) FROM removed',
+];
 
 const ENDS = `
   SELECT s.name, max(e.revision) FROM events e INDEXED BY events_by_stream JOIN streams s ON s.id = e.stream

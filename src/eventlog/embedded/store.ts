@@ -3,6 +3,7 @@ import type { DatabaseSyncInstance, StatementSyncInstance } from '@photostructur
 import { BoundedMap } from '../../system/bounded-map.js';
 import { MAX_APPEND_BYTES } from '../port.js';
 import { isRow, numberIn, textIn } from './cells.js';
+import type { FileFault } from './faults.js';
 import { faultOf } from './faults.js';
 import { endOf } from './file.js';
 import type { AppendOutcome, StoredAppend } from './messages.js';
@@ -18,9 +19,11 @@ const CACHED_HEADS = 20_000;
 
 interface CachedHead {
   readonly id: number;
-  /** Revision of its last event, -1 for none. */
+  /** Revision of its last event, -1 for none, or REMOVED. */
   revision: number;
 }
+
+const REMOVED = -2;
 
 /** Holds what an append needs: prepared statements, the next keys, the heads of recent streams. */
 export class EmbeddedStore {
@@ -92,6 +95,53 @@ export class EmbeddedStore {
   }
 
   /**
+   * Removes streams in one transaction. Their texts may be in the journal and in unused bytes until `merge` and
+   * `noteZeroed`.
+   *
+   * @returns why nothing is removed, or null
+   * @throws {Error} the storage failed: nothing may be written any more
+   */
+  remove(streams: readonly string[]): FileFault | null {
+    try {
+      this.#statements.begin.run();
+      for (const stream of streams) this.#removeOne(stream);
+      this.#statements.commit.run();
+      return null;
+    } catch (error) {
+      const kind = faultOf(error);
+      if (kind === null) throw error;
+      this.#rollback();
+      if (kind === 'full') this.#isFull = true;
+      return kind;
+    }
+  }
+
+  #removeOne(name: string): void {
+    const head = this.#stored(name) ?? this.#createStream(name);
+    if (head === null || head.revision === REMOVED) return;
+    const { sums, forget, events } = this.#statements;
+    const row: unknown = sums.get(head.id);
+    events.run(head.id);
+    forget.run(head.id, ...(isRow(row) ? [0, 1, 2].map((column) => numberIn(row, column)) : [0, 0, 0]));
+    this.#heads.delete(name);
+  }
+
+  /** Whether all that was removed is zeroed. */
+  get isZeroed(): boolean {
+    return this.#statements.unzeroed.get() === undefined;
+  }
+
+  noteZeroed(): void {
+    this.#statements.zeroed.run();
+  }
+
+  /** Merges the whole journal into the file, empties it, and forgets the pages in memory. */
+  merge(): void {
+    this.#statements.merge.get();
+    this.#database.exec('PRAGMA shrink_memory');
+  }
+
+  /**
    * Checkpoints the journal if it is long or the disk is full: the journal then starts over. If a checkpoint has no room
    * either, the journal stays.
    *
@@ -118,6 +168,7 @@ export class EmbeddedStore {
   #appendOne(append: StoredAppend): AppendOutcome {
     const head = this.#headFor(append);
     if (head === null) return { kind: 'conflict', actual: 'none' };
+    if (head.revision === REMOVED) return { kind: 'removed' };
     if (head.revision !== append.expected) return this.#repeatedOrConflict(append, head);
     for (const row of append.rows) {
       this.#position += 1;
@@ -159,7 +210,8 @@ export class EmbeddedStore {
 
   #stored(stream: string): CachedHead | null {
     const row: unknown = this.#statements.stream.get(stream);
-    return isRow(row) ? { id: numberIn(row, 0), revision: numberIn(row, 1) } : null;
+    if (!isRow(row)) return null;
+    return { id: numberIn(row, 0), revision: numberIn(row, 2) === 1 ? REMOVED : numberIn(row, 1) };
   }
 }
 
@@ -176,10 +228,20 @@ function prepareAll(database: DatabaseSyncInstance) {
     ),
     create: prepare('INSERT INTO streams (id, name) VALUES (?, ?) ON CONFLICT (name) DO NOTHING'),
     stream: prepare(
-      'SELECT id, (SELECT coalesce(max(revision), -1) FROM events WHERE stream = streams.id) FROM streams WHERE name = ?',
+      `SELECT id, (SELECT coalesce(max(revision), -1) FROM events WHERE stream = streams.id),
+         EXISTS (SELECT 1 FROM removed WHERE stream = streams.id)
+       FROM streams WHERE name = ?`,
     ),
     event: prepare('SELECT id, position FROM events WHERE stream = ? AND revision = ?'),
     lastStream: prepare('SELECT coalesce(max(id), 0) FROM streams'),
+    sums: prepare(
+      'SELECT count(*), coalesce(sum(position), 0), coalesce(max(position), 0) FROM events WHERE stream = ?',
+    ),
+    events: prepare('DELETE FROM events WHERE stream = ?'),
+    forget: prepare('INSERT INTO removed (stream, events, positions, last, is_zeroed) VALUES (?, ?, ?, ?, 0)'),
+    unzeroed: prepare('SELECT 1 FROM removed WHERE is_zeroed = 0 LIMIT 1'),
+    zeroed: prepare('UPDATE removed SET is_zeroed = 1 WHERE is_zeroed = 0'),
+    merge: prepare('PRAGMA wal_checkpoint(TRUNCATE)'),
     identity: prepare('SELECT identity FROM log'),
     touch: prepare('UPDATE log SET identity = identity'),
     journal: prepare('PRAGMA wal_checkpoint(NOOP)'),

@@ -6,6 +6,8 @@ import { dirname } from 'node:path';
 import type { MessagePort } from 'node:worker_threads';
 import { parentPort, workerData } from 'node:worker_threads';
 import { reasonOf } from '../../system/untrusted.js';
+import type { UnusedBytes } from '../../system/unused-bytes.js';
+import { unusedBytesOf } from '../../system/unused-bytes.js';
 import { serveRpc } from '../../system/worker-rpc.js';
 import { faultOf, isBusy } from './faults.js';
 import { endOf, openLogFile } from './file.js';
@@ -39,6 +41,7 @@ interface Opened {
   readonly database: DatabaseSyncInstance;
   readonly store: EmbeddedStore;
   readonly headFile: HeadFile;
+  readonly unused: UnusedBytes;
 }
 
 function open(file: string): Opened {
@@ -48,7 +51,17 @@ function open(file: string): Opened {
   const headFile = new HeadFile(file, identity);
   // Writes the head file at the start, so that it has its space on the disk before the disk is full.
   headFile.write(position);
-  return { file, stats: statSync(file), identity, hasGaps, database, store, headFile };
+  const unused = unusedBytesOf(file);
+  const opened = { file, stats: statSync(file), identity, hasGaps, database, store, headFile, unused };
+  if (!store.isZeroed) zeroRemoved(opened, 'all');
+  return opened;
+}
+
+/** Zeroes what removed streams have left in the file. @param pages that may hold it, of the journal and others */
+function zeroRemoved({ store, unused }: Pick<Opened, 'store' | 'unused'>, pages: ReadonlySet<number> | 'all'): void {
+  store.merge();
+  unused.zero(pages);
+  store.noteZeroed();
 }
 
 function freeBytes(folder: string): number {
@@ -84,7 +97,7 @@ function isInPlace(file: string, stats: Stats): boolean {
 }
 
 function served(opened: Opened): ServedLog {
-  const { database, store, headFile, hasGaps } = opened;
+  const { database, store, headFile, hasGaps, unused } = opened;
   const read = pageReader(database);
   let broken: LogFault | null = null;
 
@@ -126,6 +139,13 @@ function served(opened: Opened): ServedLog {
         queueMicrotask(checkpoint);
         return { outcomes, isFull: store.isFull };
       }),
+    remove: (streams) =>
+      written(() => {
+        const fault = store.remove(streams);
+        assertInPlace(opened);
+        if (fault === null) zeroRemoved(opened, unused.journalPages());
+        return fault;
+      }),
     page: (query) => attempted(() => read(query)),
     extent: () => attempted(() => extentOf(database, hasGaps)),
     rows: (slice) => attempted(() => rowsOf(database, slice)),
@@ -139,6 +159,7 @@ function served(opened: Opened): ServedLog {
       attempted(() => {
         headFile.close();
         database.close();
+        unused.close();
       }),
   };
 }

@@ -10,6 +10,7 @@ import {
   LogDenied,
   LogUnavailable,
   RevisionConflict,
+  StreamRemoved,
 } from '../errors.js';
 import type { Appended } from '../port.js';
 import { AppendCall } from './append-call.js';
@@ -175,14 +176,16 @@ function hasSameIds(one: CheckedAppend, other: CheckedAppend): boolean {
 
 /** Whether the server has refused the append, which is then certainly not written. */
 function isRefusal(error: unknown): boolean {
-  return [RevisionConflict, AppendInvalid, AppendTooLarge, LogDenied].some((refusal) => error instanceof refusal);
+  return [RevisionConflict, AppendInvalid, AppendTooLarge, StreamRemoved, LogDenied].some(
+    (refusal) => error instanceof refusal,
+  );
 }
 
 /**
  * The result in an answer.
  *
  * @param redact removes the credentials from the server's text
- * @throws {RevisionConflict | AppendInvalid | AppendTooLarge | LogDenied} certainly not written
+ * @throws {RevisionConflict | AppendInvalid | AppendTooLarge | StreamRemoved | LogDenied} certainly not written
  * @throws {Error} of another class: the append may be written
  */
 export function appendedIn(answer: AppendAnswer, append: CheckedAppend, redact: (text: string) => string): Appended {
@@ -204,7 +207,7 @@ function refusalIn(status: Status, append: CheckedAppend, redact: (text: string)
     case 'event_store.client.WrongExpectedVersion':
       return conflictIn(status, append);
     case 'event_store.client.StreamDeleted':
-      return new AppendInvalid({ stream, reason: 'the stream was deleted' });
+      return new StreamRemoved({ stream });
     case 'event_store.client.MaximumAppendSizeExceeded': {
       const limit = MaximumAppendSizeExceeded.deserializeBinary(bytesIn(status)).getMaxappendsize();
       return new AppendTooLarge({ stream, bytes: limit + 1, limit });

@@ -1,6 +1,6 @@
 /** The vendor's clients of one server or cluster: one, or more while many calls are open. */
 import type { DNSClusterOptions, GossipClusterOptions, SingleNodeOptions } from '@eventstore/db-client';
-import { EventStoreDBClient } from '@eventstore/db-client';
+import { EventStoreDBClient, StreamDeletedError } from '@eventstore/db-client';
 import type { ReadReq } from '@eventstore/db-client/generated/streams_pb.js';
 import { Channel, credentials as channelCredentials } from '@grpc/grpc-js';
 import type { System } from '../../system/system.js';
@@ -50,6 +50,11 @@ class Client extends EventStoreDBClient {
 
   openRead(request: ReadReq): Promise<ReadStream> {
     return this.GRPCStreamCreator(StreamsClient, 'read', (client) => client.read(request, ...this.#arguments()))();
+  }
+
+  /** Deletes a stream for good, at any revision. @param deadlineMs longest wait for the answer */
+  async tombstone(serverStream: string, deadlineMs: number): Promise<void> {
+    await this.tombstoneStream(serverStream, { requiresLeader: true, deadline: deadlineMs });
   }
 
   async #openChannel(
@@ -176,6 +181,11 @@ export function isDenied(error: unknown): boolean {
 /** Whether the server has ended a subscription whose consumer is too slow. */
 export function isTooSlow(error: unknown): boolean {
   return codeOf(error) === ABORTED;
+}
+
+/** Whether the server has refused to delete a stream that was deleted for good before. */
+export function isDeletedBefore(error: unknown): boolean {
+  return error instanceof StreamDeletedError;
 }
 
 /** Whether the server has refused a read of a stream that was deleted for good. */

@@ -6,7 +6,14 @@ import type { Backoff } from '../../system/async/retry.js';
 import { backoffMs } from '../../system/async/retry.js';
 import { reasonOf } from '../../system/untrusted.js';
 import { ConfigInvalid } from '../../errors.js';
-import { AppendOutcomeUnknown, LogClosed, LogNameless, LogUnavailable, RevisionConflict } from '../errors.js';
+import {
+  AppendOutcomeUnknown,
+  LogClosed,
+  LogDenied,
+  LogNameless,
+  LogUnavailable,
+  RevisionConflict,
+} from '../errors.js';
 import type {
   AllRange,
   Appended,
@@ -22,7 +29,7 @@ import type {
 import { LogUnreadable, categoryOf, checkAppend } from '../port.js';
 import { LOG_VERSION, refusalOf } from '../log-version.js';
 import { Appender, MAX_WAITING } from './appender.js';
-import { Clients } from './clients.js';
+import { Clients, isDeletedBefore, isDenied } from './clients.js';
 import { addressIn } from './connection-string.js';
 import { SERVER_BEGIN, streamNames, isOurs } from './names.js';
 import type { LogName, Reader } from './reads.js';
@@ -131,6 +138,25 @@ class EventStoreLog implements EventLog {
   async *readAll(after: Position | null, range: AllRange = {}): AsyncIterable<RecordedEvent> {
     this.#checkOpen();
     yield* allEvents(this.#reader, { after, begin: this.#begin }, range);
+  }
+
+  async remove(streams: readonly string[]): Promise<void> {
+    this.#checkOpen();
+    await Promise.all(streams.map((stream) => this.#tombstone(stream)));
+  }
+
+  async #tombstone(stream: string): Promise<void> {
+    const { clients, names, deadlineMs } = this.#reader;
+    const { client, release } = clients.borrow();
+    try {
+      await client.tombstone(names.toServer(stream), deadlineMs);
+    } catch (error) {
+      if (isDeletedBefore(error)) return;
+      const cause = clients.redacted(error);
+      throw isDenied(error) ? new LogDenied({ cause }) : new AppendOutcomeUnknown({ stream }, { cause });
+    } finally {
+      release();
+    }
   }
 
   subscribe(after: Position | null, options: SubscribeOptions): AsyncIterable<Followed> {

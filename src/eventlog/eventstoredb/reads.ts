@@ -3,7 +3,7 @@ import type { ReadReq } from '@eventstore/db-client/generated/streams_pb.js';
 import type { System } from '../../system/system.js';
 import { wait } from '../../system/async/deadline.js';
 import { fieldOf } from '../../system/untrusted.js';
-import { LogClosed, LogDenied, LogUnavailable, StreamLost } from '../errors.js';
+import { LogClosed, LogDenied, LogUnavailable, StreamLost, StreamRemoved } from '../errors.js';
 import type { Position, RecordedEvent, StreamRange } from '../port.js';
 import { answersTo } from './answers.js';
 import type { Clients } from './clients.js';
@@ -37,7 +37,7 @@ export const RETRY_MS = 100;
 const EVERYTHING = Number.MAX_SAFE_INTEGER;
 const WHOLE = { direction: 'forwards', from: null, max: EVERYTHING } as const;
 
-/** A stream's events. */
+/** A stream's events. @throws {StreamRemoved} */
 export async function* streamEvents(
   reader: Reader,
   { serverStream, stream }: { readonly serverStream: string; readonly stream: string },
@@ -48,7 +48,10 @@ export async function* streamEvents(
   let max = range.max ?? EVERYTHING;
   const next = (): ReadReq | null =>
     max <= 0 || from === -1 ? null : streamRequest({ serverStream, direction, from, max });
-  for await (const read of eventsOf(reader, next)) {
+  const onDeleted = (): never => {
+    throw new StreamRemoved({ stream });
+  };
+  for await (const read of eventsOf(reader, next, onDeleted)) {
     from = direction === 'forwards' ? read.revision + 1 : read.revision - 1;
     max -= 1;
     yield { ...read, stream };

@@ -98,7 +98,10 @@ function writeProperty(message: protobuf.BinaryWriter, name: string, value: stri
 
 function appendAnswerIn(bytes: Buffer): AppendAnswer {
   const answer: { id: number; revision: number; position: Position | null; status: statusPb.Status | null } = {
-    ...{ id: NaN, revision: 0, position: null, status: null },
+    id: NaN,
+    revision: 0,
+    position: null,
+    status: null,
   };
   const reader = new protobuf.BinaryReader(bytes);
   eachField(reader, (field) => {
@@ -172,7 +175,13 @@ function readEvent(reader: BinaryReader): ServerEvent {
 
 /** The values of fields that the server leaves out. */
 const DEFAULTS = {
-  ...{ serverStream: '', id: '', type: '', data: '', metadata: '', revision: 0, recordedAtMs: NaN },
+  serverStream: '',
+  id: '',
+  type: '',
+  data: '',
+  metadata: '',
+  revision: 0,
+  recordedAtMs: NaN,
   position: SERVER_BEGIN,
 };
 

@@ -1,6 +1,8 @@
 /** The record of a run: its events, its state after each, its prompts and its verification. */
 import { exportLine } from '../../audit/export.js';
 import type { AttemptPlace } from '../../audit/prompt.js';
+import type { RunLeaf } from '../../ledger/events.js';
+import type { RunVerification } from '../../audit/verify.js';
 import { RunUnknown } from '../../run/errors.js';
 import type { ExportedEvent } from '../../eventsourcing/hash-chain.js';
 import { isKnown, tagged } from '../answer.js';
@@ -140,10 +142,13 @@ function promptRoute(http: HttpContext, permits: Permits): Route {
       const found = await withPermit(permits, { http, caller }, () => http.prompt(runId, at));
       if (found === 'no-run') throw new RunUnknown({ runId });
       if (found === 'no-attempt') throw new RequestRefused(noAttempt(runId, at), { status: 404 });
+      if (found === 'no-prompt') throw new RequestRefused(NO_PROMPT, { status: 404 });
       return { status: 200, body: found };
     },
   };
 }
+
+const NO_PROMPT = 'A council sends no prompt itself: its runs do';
 
 function noAttempt(runId: string, { step, attempt }: AttemptPlace): string {
   const what = attempt === undefined ? `step ${step}` : `attempt ${attempt} of step ${step}`;
@@ -163,9 +168,20 @@ function verifyRoute(http: HttpContext, permits: Permits): Route {
       const runId = runIdIn(ctx);
       const audit = await withPermit(permits, { http, caller }, () => http.verify(runId));
       if (audit === null) throw new RunUnknown({ runId });
-      return { status: 200, body: verification(runId, audit) };
+      const found = await http.withinDeadline(http.ledger.leafOf(runId));
+      const covered = found !== null && found.index < (http.ledger.checkpoints.newest?.size ?? 0);
+      const place = found && { index: found.index, covered };
+      const firstDifference = audit.firstDifference ?? (found && differenceFrom(found.leaf, audit.headHash));
+      return { status: 200, body: verification(runId, { ...audit, firstDifference }, place) };
     },
   };
+}
+
+/** Where a record differs from its leaf in the ledger, or null. */
+function differenceFrom({ events, headHash }: RunLeaf, hash: string): RunVerification['firstDifference'] {
+  return hash === headHash
+    ? null
+    : { seq: events - 1, what: 'its last event has another hash than its leaf in the ledger' };
 }
 
 /** 422 for an `at` past the last event. */

@@ -10,6 +10,7 @@ import { BlueprintUnknown } from '../../blueprint/errors.js';
 import type { Blueprint, BlueprintValidation } from '../../generated/schemas.js';
 import { BODY_LIMITS, assertRules } from '../../api/validation.js';
 import { bodyOf } from '../body.js';
+import { assertCouncil } from '../matter.js';
 import { IF_MATCH, ifMatch, isKnown, tagged } from '../answer.js';
 import type { HttpContext, Route } from '../route.js';
 import { blueprintIdIn } from '../route.js';
@@ -44,6 +45,7 @@ function validateRoute(http: HttpContext): Route {
     async handle(ctx) {
       const draft = await body.read(ctx);
       assertRules(draft);
+      await assertCouncil(http, draft, { id: draft.id });
       const issues = http.blueprints.issuesOf(draft);
       const valid = !issues.some(({ isFault }) => isFault);
       const roles = rolesOf(councilOf(draft));
@@ -68,6 +70,7 @@ function createRoute(http: HttpContext): Route {
     async handle(ctx, { actor }) {
       const draft = await body.read(ctx);
       assertRules(draft);
+      await assertCouncil(http, draft, { id: draft.id });
       const id = draft.id ?? http.system.uuid();
       const blueprint = await http.withinDeadline(
         http.blueprints.create({ ...draft, id }, { actor }),
@@ -123,6 +126,8 @@ function putRoute(http: HttpContext): Route {
       const change = await body.read(ctx);
       assertRules(change);
       const id = blueprintIdIn(ctx);
+      const saved = await http.withinDeadline(http.blueprints.find(id));
+      await assertCouncil(http, change, saved ?? { id });
       const by = { actor, isExpected: ifMatchOf(ctx, http) };
       const blueprint = await http.withinDeadline(
         http.blueprints.update(id, change, by),

@@ -3,7 +3,7 @@ import type { RouterContext } from '@koa/router';
 import { chartDiagram } from '../../audit/diagrams.js';
 import { councilChart, runChart } from '../../audit/chart.js';
 import { genealogyDiagram } from '../../audit/diagrams.js';
-import { compileBlueprint } from '../../blueprint/compile.js';
+import { compileWithCouncils, innerCouncils } from '../../blueprint/councils.js';
 import { BlueprintUnknown } from '../../blueprint/errors.js';
 import { RunUnknown } from '../../run/errors.js';
 import type { Answer } from '../answer.js';
@@ -93,9 +93,10 @@ function councilChartRoute(http: HttpContext): Route {
     async handle(ctx) {
       const form = formOf(ctx, query.read(ctx));
       const blueprintId = blueprintIdIn(ctx);
-      const blueprint = await http.withinDeadline(http.blueprints.find(blueprintId));
+      const find = (id: string) => http.withinDeadline(http.blueprints.find(id));
+      const blueprint = await find(blueprintId);
       if (blueprint === null) throw new BlueprintUnknown({ blueprintId });
-      const compiled = compileBlueprint(blueprint, http.nodeDefaults);
+      const compiled = compileWithCouncils(blueprint, await innerCouncils(blueprint, find), http.nodeDefaults);
       if (!compiled.isRunnable) throw new RequestRefused(compiled.failure.error, { status: 409 });
       const chart = councilChart(compiled.graph, { blueprint_id: blueprintId, version: blueprint.version });
       return form === 'json' ? { status: 200, body: chart } : mermaid(chartDiagram(chart, compiled.graph));

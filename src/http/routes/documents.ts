@@ -224,13 +224,16 @@ function deleteRoute(http: HttpContext): Route {
     path: '/api/documents/{document_id}',
     access: 'documents',
     name: 'deleteDocument',
-    summary: 'Deletes a document: agents no longer find it; runs keep the chunks they have read',
+    summary: 'Erases a document: agents no longer find it; runs keep the chunks they have read',
+    description:
+      'The ledger gets a leaf with the time and the key, then the texts of the document leave the log, the lists and the search.',
     tag: 'documents',
-    success: { status: 204, description: 'The document is deleted', schema: null },
+    success: { status: 204, description: 'The document is erased', schema: null },
     async handle(ctx, { actor }) {
       const documentId = documentIdIn(ctx);
-      await http.withinDeadline(http.documents.remove(documentId, actor), outcomeUnknown(documentStream(documentId)));
-      http.log.info({ documentId, actor }, 'document deleted');
+      const erasing = http.eraseDocument(documentId, { actor, reason: null });
+      await http.withinDeadline(erasing, outcomeUnknown(documentStream(documentId)));
+      http.log.info({ documentId, actor }, 'document erased');
       return { status: 204, body: null };
     },
   };

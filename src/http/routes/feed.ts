@@ -1,4 +1,5 @@
 /** The events of all runs in the order of the log, as server-sent events. */
+import { shownParent } from '../../api/serializers/parent-run.js';
 import type { RouterContext } from '@koa/router';
 import type { FeedEvent, FeedStart } from '../../projections/log-feed.js';
 import { RequestRefused, brokenRules } from '../../api/problems.js';
@@ -100,7 +101,7 @@ export async function startIn(ctx: RouterContext, http: HttpContext, from: strin
   throw new RequestRefused(`Cannot resume from this cursor: ${why}. Start again without one`, { status: 409 });
 }
 
-function encodedFeedEvent({ runId, event, cursor }: FeedEvent): Buffer {
+function encodedFeedEvent({ runId, parentRun, event, cursor }: FeedEvent): Buffer {
   const { seq, id, type, at, data, hash } = event;
-  return encodeEvent(cursor, type, { run_id: runId, seq, id, type, at, data, hash });
+  return encodeEvent(cursor, type, { run_id: runId, ...shownParent(parentRun), seq, id, type, at, data, hash });
 }

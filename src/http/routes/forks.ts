@@ -1,9 +1,8 @@
 /** Forks: a new run that continues from an event of another. */
 import type { ValidateFunction } from 'ajv/dist/2020.js';
 import type { RouterContext } from '@koa/router';
-import { excludesStarters } from '../../graph/approvals.js';
 import { mostNodeExecutions } from '../../graph/limits.js';
-import { RunCorrupt, RunUnknown } from '../../run/errors.js';
+import { RunUnknown } from '../../run/errors.js';
 import type {
   FieldError,
   ForkRequest,
@@ -19,10 +18,10 @@ import { hasMembers } from '../../run/panels/members.js';
 import { openPanels } from '../../run/panels/panels.js';
 import { assertMayRead, assertScope } from '../../api/access/authentication.js';
 import { executionLimitError, planFork, buildForkRequest, unapprovedNode } from '../../run/fork.js';
-import { startersOf } from '../../run/pauses/approvals.js';
 import type { Caller } from '../../keys/caller.js';
 import type { RunState } from '../../run/state.js';
-import { bodyOf } from '../body.js';
+import { bodyOf, startBodyBytes } from '../body.js';
+import { assertMatter } from '../matter.js';
 import { assertPriced, budgetOf } from '../budget.js';
 import { assertFits, overrideOf, refuseOverride } from '../override.js';
 import type { RequestRefused } from '../../api/problems.js';
@@ -48,7 +47,8 @@ const AT_BOUND = ['body', 'changes', 'max_node_executions'];
 
 /** POST /api/runs/{run_id}/fork. */
 export function forkRoutes(http: HttpContext): readonly Route[] {
-  const body = bodyOf(http, 'fork-request.json', { isRequired: true });
+  const maxBytes = startBodyBytes(http.maxMaterialBytes);
+  const body = bodyOf(http, 'fork-request.json', { isRequired: true, maxBytes });
   const query = queryOf(http.schemas, 'fork-query.json');
   const permits = permitsFor(PARENTS_AT_A_TIME);
   const route: Route = {
@@ -72,6 +72,7 @@ export function forkRoutes(http: HttpContext): readonly Route[] {
     },
     async handle(ctx, caller) {
       const sent = await body.read(ctx);
+      await assertMatter(http, sent.changes ?? {}, ['body', 'changes']);
       const isDry = DRY.has(query.read(ctx).dry_run);
       const changes = changesIn(sent, http.schemas.validator('state-override.json'));
       const request = await requestFromParent(ctx, http, { sent, changes, caller, permits });
@@ -116,11 +117,10 @@ async function requestFromParent(
   assertMembers(parent, changes.nodes);
   assertBound(parent, changes.maxNodeExecutions);
   const alwaysPauses = await alwaysPausesNow(http, parent);
-  const earlierStarters = await http.withinDeadline(startersBefore(http, parent));
   const { uuid, sha256 } = http.system;
   const bodyHash = sha256(http.canonical(sent));
   const names = { runId: uuid(), bodyHash, actor: caller.actor };
-  const fork = { ...names, earlierStarters, alwaysPauses, fullName: http.fullName, sha256 };
+  const fork = { ...names, alwaysPauses, fullName: http.fullName, sha256 };
   try {
     if (alwaysPauses) assertApproved(unapprovedNode(parent, changes));
     return buildForkRequest(parent, changes, fork);
@@ -147,50 +147,24 @@ function assertApproved(node: string | null): void {
   throw noForkPoint(`${why}: fork at an event before it begins`);
 }
 
-/**
- * The starters of the runs that a fork of this parent descends from. Each run of this version records them; of the forks of
- * earlier versions, which do not, the service reads the first event of each parent.
- *
- * @throws {RequestRefused} 422 if a rule excludes starters and a parent cannot be read, so that its starter is unknown
- */
-async function startersBefore(http: HttpContext, { request: own, plan }: RunState): Promise<readonly string[]> {
-  const starters: string[] = [];
-  const seen = new Set<string>();
-  for (let request = own; ;) {
-    starters.push(...startersOf(request));
-    const { parent, earlierStarters } = request;
-    if (parent === null || earlierStarters !== undefined) return starters;
-    const first = seen.has(parent.runId) ? null : await firstOf(http, parent.runId);
-    if (first === null && excludesStarters(plan.graph)) {
-      throw noForkPoint(
-        `its approval rule excludes starters, and run ${parent.runId}, from which it descends, cannot be read`,
-      );
-    }
-    if (first === null) return starters;
-    seen.add(parent.runId);
-    request = first.request;
-  }
-}
-
-/** A run after its first event, or null if there is none that can be read. */
-async function firstOf(http: HttpContext, runId: string): Promise<RunState | null> {
-  try {
-    return await http.queries.folded(runId, 0);
-  } catch (error) {
-    if (error instanceof RunCorrupt) return null;
-    throw error;
-  }
-}
-
 /** @throws {RequestRefused} 413, 422 */
 function changesIn({ budget, changes = {} }: ForkRequest, isOverride: ValidateFunction<StateOverride>): ForkChanges {
-  const { input_topic: inputTopic = null, modified_state: sent = null, nodes = [] } = changes;
-  const { max_node_executions: maxNodeExecutions = null } = changes;
+  const { input_topic: inputTopic = null, material, modified_state: sent = null, nodes = [] } = changes;
+  const { documents, output_schema: outputSchema, max_node_executions: maxNodeExecutions = null } = changes;
   assertFits(sent);
   const override = sent === null ? null : overrideOf(sent, { isOverride, at: AT_OVERRIDE });
   const repeated = nodes.findIndex(({ id }, index) => nodes.slice(0, index).some((earlier) => earlier.id === id));
   if (repeated >= 0) throw brokenRules([nodeError(repeated, 'An earlier node has this id', 'duplicate')]);
-  return { inputTopic, override, nodes: nodes.map(forkedNode), maxNodeExecutions, budget: budgetOf(budget) };
+  return {
+    inputTopic,
+    material,
+    documents,
+    override,
+    nodes: nodes.map(forkedNode),
+    maxNodeExecutions,
+    ...(outputSchema !== undefined && { outputSchema }),
+    budget: budgetOf(budget),
+  };
 }
 
 function forkedNode({ members, ...change }: NodeChange): ForkedNode {

@@ -2,7 +2,7 @@
 import type { ValidateFunction } from 'ajv/dist/2020.js';
 import { mayDecide } from '../../run/pauses/approvals.js';
 import { BudgetRefused, RunNotPaused, RunUnknown, SessionUnknown } from '../../run/errors.js';
-import type { ApprovalRequest, GateChoice, RunResult, StateOverride } from '../../generated/schemas.js';
+import type { ApprovalRequest, DecisionReview, GateChoice, RunResult, StateOverride } from '../../generated/schemas.js';
 import { pauseViewOf } from '../../run/pauses/pause-view.js';
 import type { Caller } from '../../keys/caller.js';
 import type { ReadBody } from '../body.js';
@@ -21,6 +21,7 @@ import { nextCalls } from '../../api/serializers/next-calls.js';
 import { summaryOf } from '../../projections/run-summary.js';
 import { openPauseOf } from '../../run/state.js';
 import { permitsFor, withPermit } from '../concurrency.js';
+import { NO_TIMESTAMP, timestampIn } from '../timestamp.js';
 
 /** Place of the override in a decision's body. */
 const AT = ['body', 'modified_state'];
@@ -71,10 +72,11 @@ export async function decide(
 ): Promise<RunResult> {
   assertFits(request.value.modified_state);
   const { comment = null, expected_seq: expectedSeq = null, action, budget } = request.value;
+  const review = reviewIn(request.value);
   const { keyHash, bodyHash } = keyed(ctx, http, { body: request, caller });
   assertPausable(runId);
   const choice = choiceOf(request.value, http.schemas.validator('state-override.json'));
-  const decision = { caller, comment, keyHash, bodyHash, expectedSeq, budget, choice };
+  const decision = { caller, comment, keyHash, bodyHash, expectedSeq, budget, review, choice };
   const deciding = http.registry.decidePause(runId, decision).catch(refuseDecision);
   const outcome = await http.withinDeadline(deciding, outcomeUnknown(runStream(runId)));
   const what = outcome.status === 'paused' ? 'vote cast' : 'pause decided';
@@ -87,6 +89,16 @@ function refuseDecision(error: unknown): never {
   if (!(error instanceof BudgetRefused)) return refuseOverride(error, AT);
   const { loc, reason } = error.data;
   throw brokenRules([{ loc: ['body', ...loc], msg: reason, type: 'budget' }]);
+}
+
+/** @throws {RequestRefused} 422 for a time that is none */
+function reviewIn({ review }: ApprovalRequest): DecisionReview | undefined {
+  if (review === undefined) return undefined;
+  const { draft_sha256: draftSha256 = null, opened_at: openedAt } = review;
+  if (timestampIn(openedAt, 'first') === null) {
+    throw brokenRules([{ loc: ['body', 'review', 'opened_at'], ...NO_TIMESTAMP }]);
+  }
+  return { draftSha256, openedAt };
 }
 
 /** A malformed id gets the same answer as a run that is not paused. */

@@ -39,10 +39,12 @@ export function healthRoutes(http: HttpContext): readonly Route[] {
       problems: [503],
       async handle() {
         const [unreachable, uses] = [http.unreachableModels(), http.modelUses()];
+        const { fault } = http.ledger.checkpoints;
         const body: Readiness = {
           ...ready,
           ...(unreachable.length > 0 && { models_unreachable: [...unreachable] }),
           ...(uses.length > 0 && { model_calls: [...uses] }),
+          ...(fault !== null && { detail: `No checkpoint of the ledger is signed: ${fault}` }),
         };
         const reason = await unreadiness(http);
         if (reason === null) return { status: 200, body };

@@ -20,11 +20,28 @@ export function filterIn(query: FilterQuery): RunFilter {
   const [from, to] = [time('from', 'first'), time('to', 'last')];
   if (errors.length > 0) throw brokenRules(errors);
   const { status, outcome, blueprint_id: blueprintId, actor, parent, min_score: minScore, max_score: maxScore } = query;
+  const { parent_run: parentRun } = query;
+  const withChildren = isTrue(query.children);
   const isBuiltIn = query.built_in === undefined ? undefined : (true as const);
   const isTrial = query.trial === undefined ? undefined : isTrue(query.trial);
   // Search forms send empty fields.
   const q = query.q?.trim() === '' ? undefined : query.q;
-  return { status, outcome, blueprintId, isBuiltIn, isTrial, actor, parent, from, to, minScore, maxScore, q };
+  return {
+    status,
+    outcome,
+    blueprintId,
+    isBuiltIn,
+    isTrial,
+    actor,
+    parent,
+    parentRun,
+    withChildren,
+    from,
+    to,
+    minScore,
+    maxScore,
+    q,
+  };
 }
 
 export function isTrue(text: string | undefined): boolean {

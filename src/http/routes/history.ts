@@ -6,15 +6,18 @@ import type { RunFilter } from '../../projections/run-list.js';
 import { placeOf } from '../../projections/run-list.js';
 import type { RunSummary } from '../../projections/run-summary.js';
 import { RunUnknown } from '../../run/errors.js';
+import { runStream } from '../../run/events.js';
+import { bodyOf } from '../body.js';
+import { outcomeUnknown } from '../idempotency.js';
 import { cursorLink, pageOf, queryOf } from '../query.js';
 import type { HttpContext, Route } from '../route.js';
 import { runIdIn } from '../route.js';
 import { cursorOf, filterIn, isTrue, placeAt } from './history-query.js';
 import { exportRoute } from './run-export.js';
 
-/** GET /api/runs/, GET /api/runs/counts, GET /api/runs/export and GET /api/runs/{run_id}. */
+/** GET /api/runs/, GET /api/runs/counts, GET /api/runs/export, and GET and DELETE /api/runs/{run_id}. */
 export function historyRoutes(http: HttpContext): readonly Route[] {
-  return [listRoute(http), countsRoute(http), exportRoute(http), recordRoute(http)];
+  return [listRoute(http), countsRoute(http), exportRoute(http), recordRoute(http), eraseRoute(http)];
 }
 
 function listRoute(http: HttpContext): Route {
@@ -81,6 +84,33 @@ function countsRoute(http: HttpContext): Route {
   };
 }
 
+function eraseRoute(http: HttpContext): Route {
+  const body = bodyOf(http, 'erase-request.json', { isRequired: false });
+  return {
+    method: 'DELETE',
+    path: '/api/runs/{run_id}',
+    access: 'admin',
+    name: 'eraseRun',
+    summary: 'Erases a run that has ended',
+    description:
+      'First the ledger gets a leaf with the time, the key and the reason, then the events of the run are removed. Afterwards ' +
+      'every read of the run is 410; lists, searches and counts do not hold it; the overview keeps its cost, tokens and ' +
+      'outcome. The runs that its councils have started are erased with it; forks of it stay whole. 409 for a run that has not ' +
+      'ended, and for one that such a run has started.',
+    tag: 'history',
+    body,
+    success: { status: 204, description: 'It is erased, or was before', schema: null },
+    problems: [409],
+    async handle(ctx, { actor }) {
+      const { reason = null } = await body.read(ctx);
+      const runId = runIdIn(ctx);
+      await http.withinDeadline(http.eraseRun(runId, { actor, reason }), outcomeUnknown(runStream(runId)));
+      http.log.info({ runId, actor }, 'run erased');
+      return { status: 204, body: null };
+    },
+  };
+}
+
 function recordRoute(http: HttpContext): Route {
   return {
     method: 'GET',
@@ -94,7 +124,7 @@ function recordRoute(http: HttpContext): Route {
       const runId = runIdIn(ctx);
       const run = await http.withinDeadline(http.queries.find(runId));
       if (run === null) throw new RunUnknown({ runId });
-      return { status: 200, body: historyRecord(run) };
+      return { status: 200, body: { ...historyRecord(run), final_output: run.finalOutput ?? null } };
     },
   };
 }

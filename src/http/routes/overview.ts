@@ -79,7 +79,8 @@ function overview([from, to]: readonly [string, string], rows: OverviewRows): Ov
   const [outcomesOf, durationsOf] = [byDay(outcomes), byDay(durations)];
   const days = [...new Set(outcomes.filter(({ runs }) => runs > 0).map(({ day }) => day))].sort();
   return {
-    ...{ from, to },
+    from,
+    to,
     outcomes: outcomesIn(outcomes),
     duration: duration(durations),
     days: days.map((day) => ({

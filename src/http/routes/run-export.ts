@@ -6,6 +6,8 @@ import { placeOf } from '../../projections/run-list.js';
 import type { RunSummary } from '../../projections/run-summary.js';
 import { readBody } from '../chunked-body.js';
 import { holdPermit, permitsFor } from '../concurrency.js';
+import type { CsvCell } from '../csv.js';
+import { CSV, csvLine } from '../csv.js';
 import { attachment } from '../content-disposition.js';
 import { queryOf } from '../query.js';
 import type { HttpContext, Route } from '../route.js';
@@ -13,7 +15,6 @@ import { isRunId } from '../route.js';
 import { NDJSON } from './audit.js';
 import { filterIn } from './history-query.js';
 
-const CSV = 'text/csv';
 /** Runs read at a time. */
 const PAGE = 200;
 /** Exports at a time; each holds a page of runs in memory. */
@@ -76,7 +77,9 @@ async function* filtered(
   let after: RunPlace | undefined;
   for (;;) {
     const page: readonly RunSummary[] = await http.queries.list({
-      ...{ ...query, limit: PAGE, offset: 0 },
+      ...query,
+      limit: PAGE,
+      offset: 0,
       ...(after !== undefined && { after }),
     });
     for (const run of page) yield historyRecord(run);
@@ -90,10 +93,8 @@ async function* linesOf(records: AsyncIterable<HistoryRecord>): AsyncGenerator<s
   for await (const record of records) yield `${JSON.stringify(record)}\n`;
 }
 
-type Cell = string | number | boolean | null;
-
 /** The columns by name. */
-const COLUMNS: Readonly<Record<string, (record: HistoryRecord) => Cell>> = {
+const COLUMNS: Readonly<Record<string, (record: HistoryRecord) => CsvCell>> = {
   id: ({ id }) => id,
   blueprint_id: (record) => record.blueprint_id,
   input_topic: (record) => record.input_topic,
@@ -115,27 +116,6 @@ const COLUMNS: Readonly<Record<string, (record: HistoryRecord) => Cell>> = {
 };
 
 async function* tableOf(records: AsyncIterable<HistoryRecord>): AsyncGenerator<string> {
-  yield lineOf(Object.keys(COLUMNS));
-  for await (const record of records) yield lineOf(Object.values(COLUMNS).map((cell) => cell(record)));
-}
-
-function lineOf(cells: readonly Cell[]): string {
-  return `${cells.map(cellText).join(',')}\r\n`;
-}
-
-/** The beginning of a text that some spreadsheet executes as a formula: also after blanks and quotes, and in full-width characters. */
-const FORMULA = /^(?:[\s\p{C}"]*[=+\-@＝＋－＠]|[\t\r\n])/u;
-/**
- * The same inside a text, where a cell begins if the spreadsheet does not separate by commas: Excel separates by semicolons
- * in many countries, and then reads a quote inside a cell, and the line breaks that follow, as they stand. It matches the
- * sign first, so that long blanks cost linear time.
- */
-const INNER_FORMULA = /[=+\-@＝＋－＠](?<=[;\t\r\n][\s\p{C}"]*.)/gu;
-
-function cellText(cell: Cell): string {
-  if (cell === null) return '';
-  if (typeof cell !== 'string') return String(cell);
-  const inner = cell.replace(INNER_FORMULA, "'$&");
-  const text = FORMULA.test(cell) ? `'${inner}` : inner;
-  return /[",;\t\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  yield csvLine(Object.keys(COLUMNS));
+  for await (const record of records) yield csvLine(Object.values(COLUMNS).map((cell) => cell(record)));
 }

@@ -57,7 +57,7 @@ export function streamRoute(http: HttpContext): Route {
   };
 }
 
-function deliverRun(
+async function deliverRun(
   http: HttpContext,
   sink: EventSink,
   { run, after }: { readonly run: RunSummary; readonly after: number },
@@ -66,7 +66,7 @@ function deliverRun(
   const from = Math.min(after, run.seq) + 1;
   const onEvent = (event: RunEvent): void | Promise<void> =>
     event.seq > after ? sink.send(encodedEvent(event)) : undefined;
-  return http.feed.follow(run.id, { from, onEvent, onCaughtUp: () => sink.begin(), signal: sink.signal });
+  await http.feed.follow(run.id, { from, onEvent, onCaughtUp: () => sink.begin(), signal: sink.signal });
 }
 
 /** The revision in Last-Event-ID, or null without that header. @throws {RequestRefused} 422 */

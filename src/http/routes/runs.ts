@@ -8,9 +8,12 @@ import { BODY_LIMITS, assertBudget, assertRules } from '../../api/validation.js'
 import type { RunSummary } from '../../projections/run-summary.js';
 import { summaryOf } from '../../projections/run-summary.js';
 import type { Freezing } from '../../run/request.js';
+import { withOutput } from '../../graph/output-node.js';
 import { frozenGraph, buildRunRequest } from '../../run/request.js';
 import type { BodyReader } from '../body.js';
-import { bodyOf } from '../body.js';
+import { bodyOf, startBodyBytes } from '../body.js';
+import type { Matter } from '../matter.js';
+import { assertCouncil, assertMatter } from '../matter.js';
 import { budgetOf } from '../budget.js';
 import type { HttpContext, Route } from '../route.js';
 import { blueprintIdIn, runIdIn } from '../route.js';
@@ -22,7 +25,8 @@ import { assertScope, mayRead } from '../../api/access/authentication.js';
 import type { Caller } from '../../keys/caller.js';
 import { failureOf } from '../../run/state.js';
 import type { RouterContext } from '@koa/router';
-import { compileBlueprint } from '../../blueprint/compile.js';
+import { alwaysPauses, compileWithCouncils, innerCouncils } from '../../blueprint/councils.js';
+import { withNested } from '../../graph/nested.js';
 import type { Graph, Reservation, RunRequest, RunResult, TryRequest } from '../../generated/schemas.js';
 import { neededBudget } from '../../run/budget/work.js';
 import { runStream } from '../../run/events.js';
@@ -51,10 +55,20 @@ function builtInCouncilRoute(http: HttpContext): Route {
 export function builtInCouncil(http: HttpContext): (run: RunIdentity, body: RunRequest) => BuiltRequest {
   const graph = fixedGraph(http.nodeDefaults);
   const council = frozenGraph(graph, freezingOf(http));
-  return (run, { input_topic: inputTopic, god_mode: godMode = false, budget: sent, model }) => {
-    const budget = budgetOf(sent);
-    const frozen = model === undefined ? council : frozenGraph(withDefaultModel(graph, model), freezingOf(http));
-    const request = buildRunRequest({ ...frozen, inputTopic, godMode, blueprint: null, budget, ...run });
+  return (run, { input_topic: inputTopic, material, documents, god_mode: godMode = false, ...options }) => {
+    const budget = budgetOf(options.budget);
+    const asked = withOutput(withDefaultModel(graph, options.model), options.output_schema);
+    const frozen = asked === graph ? council : frozenGraph(asked, freezingOf(http));
+    const request = buildRunRequest({
+      ...frozen,
+      inputTopic,
+      material,
+      documents,
+      godMode,
+      blueprint: null,
+      budget,
+      ...run,
+    });
     return { request, failure: null };
   };
 }
@@ -74,11 +88,11 @@ interface StartedFrom {
 }
 
 function runRequestBody(http: HttpContext): BodyReader<RunRequest> {
-  return bodyOf(http, 'run-request.json', { isRequired: true });
+  return bodyOf(http, 'run-request.json', { isRequired: true, maxBytes: startBodyBytes(http.maxMaterialBytes) });
 }
 
 /** A route that starts a run; every kind of start has the same key and answer. */
-function startRunRoute<Body extends Pick<RunRequest, 'budget'>>(
+function startRunRoute<Body extends Pick<RunRequest, 'budget'> & Matter>(
   http: HttpContext,
   { buildRequest, body: reader, ...about }: StartRouteOptions<Body>,
 ): Route {
@@ -100,7 +114,10 @@ function startRunRoute<Body extends Pick<RunRequest, 'budget'>>(
       return await startRunOnce(ctx, http, {
         body,
         caller,
-        buildRequest: (run) => buildRequest(run, body.value, from),
+        buildRequest: async (run) => {
+          await assertMatter(http, body.value, ['body']);
+          return await buildRequest(run, body.value, from);
+        },
       });
     },
   };
@@ -189,25 +206,27 @@ export async function buildBlueprintRequest(
 ): Promise<BuiltRequest> {
   const blueprint = await http.blueprints.find(blueprintId);
   if (blueprint === null) throw new BlueprintUnknown({ blueprintId });
-  const compiled = compileBlueprint(blueprint, http.nodeDefaults);
+  const inner = await innerCouncils(blueprint, (id) => http.blueprints.find(id));
+  const compiled = compileWithCouncils(blueprint, inner, http.nodeDefaults);
+  const schema = body.output_schema ?? blueprint.output_schema;
   const request = buildRunRequest({
     ...run,
     inputTopic: body.input_topic,
-    godMode: blueprint.god_mode === 'always' || body.god_mode === true,
+    material: body.material,
+    documents: body.documents ?? blueprint.documents,
+    godMode: alwaysPauses(blueprint, inner) || body.god_mode === true,
     blueprint: { id: blueprint.id, name: blueprint.name },
     budget: budgetOf(body.budget, blueprint.budget),
-    ...frozenGraph(withDefaultModel(compiled.graph, body.model), freezingOf(http)),
+    ...frozenGraph(withOutput(withDefaultModel(compiled.graph, body.model), schema), freezingOf(http)),
   });
   return { request, failure: compiled.isRunnable ? null : compiled.failure };
 }
 
 // Trials of unsaved councils by the offline model.
 
-/** Most bytes of a trial's topic, with every character escaped; added to the limit of the council. */
-const TOPIC_BYTES = 10_000 * 12;
-
 function trialRoute(http: HttpContext): Route {
-  const limits = { ...BODY_LIMITS, maxBytes: BODY_LIMITS.maxBytes + TOPIC_BYTES };
+  const maxBytes = BODY_LIMITS.maxBytes + startBodyBytes(http.maxMaterialBytes);
+  const limits = { ...BODY_LIMITS, maxBytes };
   return startRunRoute(http, {
     path: '/api/councils/try',
     isAlsoId: true,
@@ -218,16 +237,17 @@ function trialRoute(http: HttpContext): Route {
       'No language model is called, also if nodes name one. With faults in the council the run fails and names them. ' +
       'With the PDF reader the key also needs `read`. The run pauses only if `god_mode` asks for it.',
     body: bodyOf(http, 'try-request.json', { isRequired: true, ...limits }),
-    buildRequest: (run, body, { caller }) => {
+    buildRequest: async (run, body, { caller }) => {
       // The caller writes the council, so its PDF reader shows the caller any document.
       if (body.nodes.some(({ tools }) => tools?.pdfReader === true)) assertScope(caller, 'read');
-      return buildTrialRequest(http, run, body);
+      await assertCouncil(http, { nodes: body.nodes });
+      return await buildTrialRequest(http, run, body);
     },
   });
 }
 
 /** @throws {RequestRefused} 422, 413 for a council that could not be saved */
-function buildTrialRequest(http: HttpContext, run: RunIdentity, body: TryRequest): BuiltRequest {
+async function buildTrialRequest(http: HttpContext, run: RunIdentity, body: TryRequest): Promise<BuiltRequest> {
   const { name = 'Untitled', nodes, edges = [], entry, approvals } = body;
   assertRules({ nodes });
   const council = councilOf({
@@ -238,11 +258,15 @@ function buildTrialRequest(http: HttpContext, run: RunIdentity, body: TryRequest
     ...(entry !== undefined && { entry }),
   });
   assertSize(sentBytes(council));
-  const compiled = compileBlueprint({ id: name, ...council }, http.nodeDefaults);
-  const graph = byModel(compiled.graph, http.offlineModel);
+  const inner = await innerCouncils(council, (id) => http.blueprints.find(id));
+  const compiled = compileWithCouncils({ id: name, ...council }, inner, http.nodeDefaults);
+  const offline = withNested(compiled.graph, (each) => byModel(each, http.offlineModel));
+  const graph = withOutput(offline, body.output_schema);
   const request = buildRunRequest({
     ...run,
     inputTopic: body.input_topic,
+    material: body.material,
+    documents: body.documents,
     godMode: body.god_mode ?? false,
     blueprint: { id: null, name },
     budget: budgetOf(body.budget),
@@ -269,7 +293,8 @@ function freezingOf({ fullName, system: { sha256 } }: HttpContext): Freezing {
 
 /** The graph with a model for the nodes without their own. */
 function withDefaultModel(graph: Graph, model: string | undefined): Graph {
-  return model === undefined ? graph : { ...graph, nodes: graph.nodes.map((node) => ({ model, ...node })) };
+  if (model === undefined) return graph;
+  return withNested(graph, (each) => ({ ...each, nodes: each.nodes.map((node) => ({ model, ...node })) }));
 }
 
 /** @throws {RequestRefused} 413 */

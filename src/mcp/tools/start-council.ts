@@ -3,6 +3,7 @@ import { BlueprintUnknown } from '../../blueprint/errors.js';
 import { isBlueprintId } from '../../blueprint/record.js';
 import type { StartCouncilCall } from '../../generated/schemas.js';
 import { checkOf } from '../../http/body.js';
+import { assertMatter } from '../../http/matter.js';
 import type { RunIdentity } from '../../http/idempotency.js';
 import type { BuiltRequest } from '../../http/limits.js';
 import { IDEMPOTENCY_KEY, startRunOnce } from '../../http/idempotency.js';
@@ -22,21 +23,24 @@ export function startCouncilTool(http: HttpContext): Tool {
     description:
       'Starts a council of language models on a topic and returns the run_id at once. The run takes minutes: then call ' +
       'await_run until it is completed or paused. With god_mode a saved council pauses before each node for a person to ' +
-      'decide. A budget bounds what it may cost.',
+      'decide. A budget bounds what it may cost. Put a long text to work on into material, not into topic. With an ' +
+      'output_schema the completed run has final_output, JSON that is valid by it.',
     scope: 'run',
     input: 'start-council-call.json',
     output: inlinedSchema(http.schemas, 'run-start.json'),
     isReading: false,
-    async call({ council, topic, god_mode: godMode, budget, idempotency_key: key }, { caller, req }) {
+    async call({ council, topic, idempotency_key: key, ...options }, { caller, req }) {
       if (council !== undefined && !isBlueprintId(council)) throw new BlueprintUnknown({ blueprintId: council });
-      const body = bodyIn({ input_topic: topic, god_mode: godMode ?? null, budget: budget ?? null });
-      const buildRequest = (run: RunIdentity): BuiltRequest | Promise<BuiltRequest> =>
-        council === undefined
+      const body = bodyIn({ input_topic: topic, ...options });
+      const buildRequest = async (run: RunIdentity): Promise<BuiltRequest> => {
+        await assertMatter(http, body.value, ['body']);
+        return council === undefined
           ? builtIn(run, body.value)
-          : buildBlueprintRequest(http, { run, body: body.value, blueprintId: council });
+          : await buildBlueprintRequest(http, { run, body: body.value, blueprintId: council });
+      };
       const request = actingRequest(req, pathOf(council), key === undefined ? {} : { [IDEMPOTENCY_KEY]: key });
       const { body: started } = await startRunOnce(request, http, { body, caller, buildRequest });
-      const isIgnored = council === undefined && godMode === true;
+      const isIgnored = council === undefined && options.god_mode === true;
       const text = `Run ${started.run_id} has started. Call await_run with this run_id and timeout_s 50.`;
       return { texts: [isIgnored ? `${text} ${NO_PAUSES}` : text], structured: { ...started } };
     },

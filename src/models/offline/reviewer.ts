@@ -37,7 +37,8 @@ export function analysisOf({ promptInput: { answers = [] } }: ModelRequest): str
     consensus: heldBy((count) => count > 0 && count === answers.length).map(({ part }) => `All have ${part.name}.`),
     contradictions: beginnings(answers),
     partial_coverage: heldBy((count) => count > 1 && count < answers.length).map(({ part, letters }) => ({
-      ...{ responses: letters, point: `They have ${part.name}.` },
+      responses: letters,
+      point: `They have ${part.name}.`,
     })),
     unique_insights: heldBy((count) => count === 1 && count < answers.length).flatMap(({ part, letters }) =>
       letters.map((response) => ({ response, insight: `It alone has ${part.name}.` })),

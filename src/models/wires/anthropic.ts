@@ -16,6 +16,7 @@ export async function anthropicWire({ baseUrl, apiKey }: WireOptions): Promise<W
     model: (name, { fetch, maxOutputTokens: limit }) =>
       createAnthropic({ baseURL: baseUrl, apiKey: 'none', fetch: withLimit(fetch, limit) })(name),
     reader: readerOf,
+    cacheMark: { anthropic: { cacheControl: { type: 'ephemeral' } } },
   };
 }
 

@@ -44,7 +44,8 @@ export class ChatCalls {
   all(): readonly object[] {
     return this.#calls.map(({ id, name, args, signature }, index) => ({
       ...(isText(signature) && { extra_content: { google: { thought_signature: signature } } }),
-      ...{ index, id },
+      index,
+      id,
       function: { ...(isText(name) && { name }), arguments: args },
     }));
   }

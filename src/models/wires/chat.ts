@@ -48,7 +48,11 @@ interface Reading extends ServerCall {
 function readerOf(call: ServerCall): WireReader {
   const reading: Reading = {
     ...call,
-    ...{ hasChoice: false, hasFinish: false, reported: {}, reasoningDetails: [], isReasoningEmpty: null },
+    hasChoice: false,
+    hasFinish: false,
+    reported: {},
+    reasoningDetails: [],
+    isReasoningEmpty: null,
     calls: new ChatCalls(call.rounds),
   };
   return {

@@ -42,6 +42,8 @@ export interface Wire {
   readonly headers: Readonly<Record<string, string | null>>;
   /** The package's model by its name. @throws {ModelFailed} `model_unusable` for a name that could lead to another address */
   model(name: string, put: RequestPut): LanguageModelV3;
+  /** Marks the end of what the provider should cache. Absent: the provider caches by itself, or not. */
+  readonly cacheMark?: SharedV3ProviderOptions;
   /** A new reader for the answer of a call. */
   reader(call: ServerCall): WireReader;
 }

@@ -13,6 +13,9 @@ const SPAN = 1_000;
 /** Largest distance between keys of these runs, so that FTS5 reads few others. */
 const SPAN_KEYS = 50_000;
 
+/** The status of a row whose run is erased: it holds the id and the key. */
+export const ERASED = 'erased';
+
 /** Smallest number of characters before a `*`. Too many words begin with fewer. */
 const MIN_BEGINNING = 3;
 
@@ -92,8 +95,11 @@ export class RunSearch {
       return this.#number(`SELECT count(*) AS found FROM ${tableOf(filter)} WHERE ${sql}`, values);
     }
     if (match !== null) return this.#number('SELECT count(*) AS found FROM words WHERE words MATCH ?', [match]);
-    // Keys are consecutive, because no run is ever deleted.
-    return this.#number('SELECT max(key) AS found FROM facets', []);
+    // Keys are consecutive, because an erased run keeps its key.
+    return this.#number(
+      `SELECT max(key) - (SELECT count(*) FROM runs WHERE status = '${ERASED}') AS found FROM runs`,
+      [],
+    );
   }
 
   #keys(sql: string, values: readonly Value[]): readonly number[] {
@@ -141,8 +147,8 @@ function partsOf(
 }
 
 /** The table of the runs, with the index of trials if only these are listed. */
-function tableOf({ isTrial }: RunFilter): string {
-  return isTrial === true ? 'facets INDEXED BY facets_trial' : 'facets';
+function tableOf({ isTrial, parentRun, withChildren = false }: RunFilter): string {
+  return isTrial === true && !withChildren && parentRun === undefined ? 'facets INDEXED BY facets_trial' : 'facets';
 }
 
 /** The conditions of a filter, except for the words. @param sort the order, or null for a count */
@@ -165,10 +171,17 @@ function conditionsOf(filter: RunFilter, sort: RunSort | null): Conditions {
     [`${score} <= ?`, maxScore],
   ];
   return [
+    ...ofChildren(filter),
     ...(isTrial === undefined ? [] : [[`is_trial = ${isTrial ? 1 : 0}`] as const]),
     ...(isBuiltIn === true ? [['blueprint_id IS NULL AND is_trial = 0'] as const] : []),
     ...all.flatMap(([sql, value]) => (value === undefined ? [] : [[sql, value] as const])),
   ];
+}
+
+/** Runs that councils have started are left out by default. */
+function ofChildren({ parentRun, withChildren = false }: RunFilter): Conditions {
+  if (parentRun !== undefined) return [['parent_run = ?', parentRun]];
+  return withChildren ? [] : [['parent_run IS NULL']];
 }
 
 /** The condition that a run contains words. */

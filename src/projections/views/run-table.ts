@@ -4,7 +4,7 @@ import type { DuePause } from '../../run/runs/deadlines.js';
 import type { UnfinishedRun } from '../../run/state.js';
 import { facetTable } from './run-facets.js';
 import type { RunCounts, RunFilter, RunListQuery } from '../run-list.js';
-import { RunSearch } from './run-search.js';
+import { ERASED, RunSearch } from './run-search.js';
 import type { EndedRun, TotalsTable } from './run-totals.js';
 import { totalsTable } from './run-totals.js';
 import type { RunSummary } from '../run-summary.js';
@@ -28,6 +28,7 @@ export const RUNS_SCHEMA = `
   );
   CREATE INDEX runs_unfinished ON runs (key) WHERE status IN ('pending', 'running');
   CREATE INDEX runs_paused ON runs (key) WHERE status = 'paused';
+  CREATE INDEX runs_erased ON runs (key) WHERE status = '${ERASED}';
   CREATE INDEX runs_due ON runs (${DEADLINE}) WHERE status = 'paused';
 `;
 
@@ -45,7 +46,20 @@ export interface RunTable extends Pick<TotalsTable, 'overview'> {
    * @param wasCorrupt whether it was corrupt before
    */
   refresh(id: string, wasCorrupt: boolean): void;
-  /** A run, or null if there is none. @throws {RowUnreadable} */
+  /**
+   * Removes a run but for its place in the totals.
+   *
+   * @param kept what the totals count, if they have not counted it: the views were rebuilt after the erasure
+   */
+  erase(id: string, kept: RunSummary | null): void;
+  /**
+   * Ids of runs whose retention has passed. Those that councils have started go with their parents.
+   *
+   * @param days of runs whose blueprint has no `retentionDays`, or null if these are kept
+   * @param now ISO 8601
+   */
+  expired(days: number | null, now: string, max: number): readonly string[];
+  /** A run, or null if there is none or it is erased. @throws {RowUnreadable} */
   find(id: string): RunSummary | null;
   /** @throws {RowUnreadable} */
   list(query: RunListQuery): readonly RunSummary[];
@@ -63,7 +77,8 @@ export function runTable(database: DatabaseSyncInstance, isCorrupt: (id: string)
   const update = database.prepare('UPDATE runs SET created_at = ?, status = ?, summary = ? WHERE key = ?');
   const stored = database.prepare('SELECT key, status FROM runs WHERE id = ?');
   const columns = 'SELECT id, summary FROM runs';
-  const byId = database.prepare(`${columns} WHERE id = ?`);
+  const byId = database.prepare(`${columns} WHERE id = ? AND status <> '${ERASED}'`);
+  const forget = database.prepare(`UPDATE runs SET status = '${ERASED}', summary = '' WHERE key = ?`);
   const byKey = database.prepare(`${columns} WHERE key = ?`);
   const facets = facetTable(database);
   const search = new RunSearch(database);
@@ -84,22 +99,36 @@ export function runTable(database: DatabaseSyncInstance, isCorrupt: (id: string)
     const ended: EndedRun[] = [];
     for (const run of runs) {
       const row: unknown = stored.get(run.id);
+      if (textOf(row, 'status') === ERASED) continue;
       const before = hasEnded(textOf(row, 'status')) || wasCorrupt(run.id) ? find(run.id) : null;
       const counted = before !== null && wasCorrupt(run.id) ? asCorrupt(before) : before;
       const after = isCorrupt(run.id) ? asCorrupt(run) : run;
       if (counted !== null || hasEnded(after.status)) ended.push({ before: counted, after });
-      facets.save(saveRow(row, run), after);
+      facets.save(saveRow(row, run), after, run);
     }
     totals.replace(ended);
   };
   return {
     save: (runs) => save(runs),
     find,
+    erase(id, kept) {
+      const row: unknown = stored.get(id);
+      const status = textOf(row, 'status');
+      if (status === ERASED) return;
+      const whole = find(id);
+      const key = Number(fieldOf(row, 'key'));
+      if (whole !== null) {
+        facets.remove(key, whole);
+        forget.run(key);
+      }
+      if (!hasEnded(status) && kept !== null) totals.replace([{ before: null, after: kept }]);
+    },
     refresh(id, wasCorrupt) {
       const run = find(id);
       if (run !== null) save([run], () => wasCorrupt);
     },
     list: (query) => search.keys(query).map((key) => storedRun(byKey.get(key))),
+    expired: (days, now, max) => expiredRuns(database, { days, now, max }),
     count: (filter) => search.count(filter),
     counts: (filter) => countsIn(search, filter),
     overview: (query) => totals.overview(query),
@@ -119,6 +148,34 @@ function countsIn(search: RunSearch, filter: RunFilter): RunCounts {
     cancelled: count({ outcome: 'cancelled' }),
   };
 }
+
+/** A run ended when it started, or later, so only runs are read that started before the shortest retention. */
+function expiredRuns(
+  database: DatabaseSyncInstance,
+  { days, now, max }: { readonly days: number | null; readonly now: string; readonly max: number },
+): readonly string[] {
+  const own = new Map<string, number>();
+  for (const row of database.prepare(OWN_RETENTION).all())
+    own.set(textOf(row, 'id') ?? '', Number(fieldOf(row, 'days')));
+  const least = Math.min(...own.values(), days ?? Number.POSITIVE_INFINITY);
+  if (!Number.isFinite(least)) return [];
+  const nowMs = Date.parse(now);
+  const started = new Date(Math.max(0, nowMs - least * DAY_MS)).toISOString();
+  return database
+    .prepare(EXPIRED)
+    .all(JSON.stringify(Object.fromEntries(own)), started, days, nowMs, max)
+    .flatMap((row) => textOf(row, 'id') ?? []);
+}
+
+const DAY_MS = 86_400_000;
+const OWN_RETENTION = `
+  SELECT id, CASE WHEN json_valid(record) THEN record ->> 'retentionDays' END AS days FROM blueprints
+  WHERE days IS NOT NULL`;
+const EXPIRED = `
+  SELECT f.id FROM facets f INDEXED BY facets_status LEFT JOIN json_each(?1) AS own ON own.key = f.blueprint_id
+  WHERE f.created_at < ?2 AND f.status IN ('completed', 'failed') AND f.parent_run IS NULL
+    AND unixepoch(f.created_at) * 1000 + f.duration < ?4 - coalesce(own.value, ?3) * ${DAY_MS}
+  LIMIT ?5`;
 
 function hasEnded(status: string | null): boolean {
   return status === 'completed' || status === 'failed';

@@ -83,7 +83,8 @@ function changesBy(runs: readonly EndedRun[]) {
   const changes = { outcomes: new Sums(), durations: new Sums(), councils: new Sums(), models: new Sums() };
   const add = (run: RunSummary, sign: 1 | -1): void => {
     const outcome = outcomeOf(run);
-    if (outcome === null || run.isTrial) return;
+    // The cost of a run that a council has started is in that of its parent.
+    if (outcome === null || run.isTrial || run.parentRun !== undefined) return;
     const day = run.createdAt.slice(0, 10);
     const used = run.usage?.byModel ?? [];
     changes.outcomes.add([day, outcome], [1], sign);
@@ -159,10 +160,14 @@ function overviewOf(database: DatabaseSyncInstance, { days, waitingSince }: Over
   return {
     councils,
     outcomes: rows(`SELECT day, outcome, runs FROM daily_outcomes WHERE ${IN_DAYS} AND runs > 0`).map((row) => ({
-      ...{ day: text(row, 'day'), outcome: text(row, 'outcome') as Outcome, runs: number(row, 'runs') },
+      day: text(row, 'day'),
+      outcome: text(row, 'outcome') as Outcome,
+      runs: number(row, 'runs'),
     })),
     durations: rows(`SELECT day, bucket, runs FROM daily_durations WHERE ${IN_DAYS} AND runs > 0`).map((row) => ({
-      ...{ day: text(row, 'day'), bucket: number(row, 'bucket'), runs: number(row, 'runs') },
+      day: text(row, 'day'),
+      bucket: number(row, 'bucket'),
+      runs: number(row, 'runs'),
     })),
     scores: councils.flatMap((council) => ofCouncil.all(council, ...days).map((row) => scoreIn(row))),
     byCouncil: councils.map((council) => usageIn(usedBy.get(council, council, ...days))),

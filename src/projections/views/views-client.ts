@@ -80,6 +80,7 @@ export async function openViews(options: ViewsOptions, deps: ViewsDeps): Promise
     },
     write: (rows, checkpoint) => views.ask((thread) => thread.call('write', rows, checkpoint)),
     find: (runId) => views.ask((thread) => thread.call('find', runId)),
+    expired: (days, now, max) => views.ask((thread) => thread.call('expired', days, now, max)),
     list: (query) => views.ask((thread) => thread.call('list', query)),
     count: (filter) => views.ask((thread) => thread.call('count', filter)),
     counts: (filter) => views.ask((thread) => thread.call('counts', filter)),
@@ -91,6 +92,9 @@ export async function openViews(options: ViewsOptions, deps: ViewsDeps): Promise
     blueprintRecords: (ids) => views.ask((thread) => thread.call('blueprintRecords', ids)),
     documents: (page) => views.ask((thread) => thread.call('documents', page)),
     document: (id) => views.ask((thread) => thread.call('document', id)),
+    leafOf: (runId) => views.ask((thread) => thread.call('leafOf', runId)),
+    erasedAs: (what, id) => views.ask((thread) => thread.call('erasedAs', what, id)),
+    zeroErased: () => views.ask((thread) => thread.call('zeroErased')),
     saveCorrupt: (corruption) => views.ask((thread) => thread.call('saveCorrupt', corruption)),
     removeCorrupt: (runId) => views.ask((thread) => thread.call('removeCorrupt', runId)),
     close: () => views.close(),
@@ -100,7 +104,8 @@ export async function openViews(options: ViewsOptions, deps: ViewsDeps): Promise
 function derivedFile(thread: Thread, options: ViewsOptions, deps: ViewsDeps): DerivedFile<Thread> {
   const { system, onLost, onFault } = deps;
   return new DerivedFile<Thread>(thread, {
-    ...{ system, onLost },
+    system,
+    onLost,
     recreate: () => recreated(options, deps),
     onFault: (cause) => onFault(failure(options.file, cause, OUTCOME)),
     lost: (given) => new ViewsLost(given),

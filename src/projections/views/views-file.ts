@@ -6,20 +6,21 @@ import { rmSync, statSync } from 'node:fs';
 import type { DatabaseSyncInstance } from '@photostructure/sqlite';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { DOCUMENTS_SCHEMA } from './document-table.js';
+import { LEAVES_SCHEMA } from './leaf-table.js';
 import { FACETS_SCHEMA } from './run-facets.js';
 import { RUNS_SCHEMA } from './run-table.js';
 import { TOTALS_SCHEMA } from './run-totals.js';
 import { textOf } from './stored-row.js';
 
 /** Raise it when the meaning of rows changes: the file is then rebuilt. */
-const VIEWS_VERSION = '26';
+const VIEWS_VERSION = '29';
 
 /**
  * `cell_size_check` finds a damaged page when it is read, before its cells are used. `busy_timeout` (milliseconds) is
- * the wait for another program that has locked the file for a moment.
+ * the wait for another program that has locked the file for a moment. The store checkpoints the journal (views-store.ts).
  */
 const SETTINGS = `PRAGMA busy_timeout = 1000; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;
-  PRAGMA cell_size_check = ON;`;
+  PRAGMA cell_size_check = ON; PRAGMA secure_delete = ON; PRAGMA wal_autocheckpoint = 0;`;
 
 const SCHEMA = `
   CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -30,7 +31,7 @@ const SCHEMA = `
   ) WITHOUT ROWID;
   CREATE TABLE damaged (run_id TEXT PRIMARY KEY, damage TEXT NOT NULL) WITHOUT ROWID;
   CREATE INDEX blueprints_newest ON blueprints (updated_at DESC, id);
-${RUNS_SCHEMA}${FACETS_SCHEMA}${TOTALS_SCHEMA}${DOCUMENTS_SCHEMA}`;
+${RUNS_SCHEMA}${FACETS_SCHEMA}${TOTALS_SCHEMA}${DOCUMENTS_SCHEMA}${LEAVES_SCHEMA}`;
 
 /** SQLite's default. */
 const PAGE_BYTES = 4_096;

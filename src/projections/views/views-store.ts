@@ -4,6 +4,8 @@ import type { DocumentRecord } from '../../documents/events.js';
 import type { BlueprintRow } from './blueprint-row.js';
 import type { Corruption } from '../corrupt-runs.js';
 import type { DocumentRow } from './document-table.js';
+import type { LeafRow, LeafTable } from './leaf-table.js';
+import { leafTable } from './leaf-table.js';
 import { documentTable } from './document-table.js';
 import type { Page, RunSummary } from '../run-summary.js';
 import type { RunTable } from './run-table.js';
@@ -12,6 +14,8 @@ import { fieldOf } from '../../system/untrusted.js';
 import { jsonOf, RowUnreadable, textOf } from './stored-row.js';
 import { metaIn } from './views-file.js';
 import { transactions } from './views-transactions.js';
+import { journalOf } from '../../system/unused-bytes.js';
+import { isRunSummary } from '../run-summary.js';
 
 /** Size in UTF-16 units at which a chunk of records ends; the last one may be as large as an append. */
 const CHUNK_CHARS = 512 * 1024;
@@ -21,13 +25,17 @@ export interface ViewsRows {
   readonly runs: readonly RunSummary[];
   readonly blueprints: readonly BlueprintRow[];
   readonly documents: readonly DocumentRow[];
+  readonly leaves: readonly LeafRow[];
 }
 
 /** Every function throws what SQLite throws, and RowUnreadable. */
-export interface ViewsTables extends Pick<
-  RunTable,
-  'find' | 'list' | 'count' | 'counts' | 'overview' | 'unfinished' | 'paused' | 'deadlines'
-> {
+export interface ViewsTables
+  extends
+    Pick<
+      RunTable,
+      'find' | 'expired' | 'list' | 'count' | 'counts' | 'overview' | 'unfinished' | 'paused' | 'deadlines'
+    >,
+    Pick<LeafTable, 'leafOf' | 'erasedAs'> {
   /** @throws {ViewsFull} the rows are shown until the next write and are not stored */
   write(rows: ViewsRows, checkpoint: string | null): void;
   /** Newest update first, ties by id ascending. */
@@ -39,6 +47,8 @@ export interface ViewsTables extends Pick<
   /** Newest first, ties by id ascending. */
   documents(page: Page): readonly DocumentRecord[];
   document(id: string): DocumentRecord | null;
+  /** Zeroes what erased runs have left in the file and its journal. */
+  zeroErased(): void;
   saveCorrupt(corruption: Corruption): void;
   removeCorrupt(runId: string): void;
 }
@@ -51,16 +61,18 @@ export interface ViewsStore extends ViewsTables {
 }
 
 /** The tables of a file that was opened. */
-export function viewsStore(database: DatabaseSyncInstance): ViewsStore {
+export function viewsStore(database: DatabaseSyncInstance, file: string): ViewsStore {
   const saveMeta = database.prepare(
     'INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value',
   );
   const blueprints = blueprintTable(database);
   const documents = documentTable(database);
+  const leaves = leafTable(database);
   const corrupt = corruptTable(database);
   const corruptIds = new Set(corrupt.corruptRuns().map(({ runId }) => runId));
-  const { save: saveRuns, refresh, ...runs } = runTable(database, (id) => corruptIds.has(id));
+  const { save: saveRuns, refresh, erase, ...runs } = runTable(database, (id) => corruptIds.has(id));
   const { inTransaction, shown } = transactions(database);
+  const journal = journalOf(database, file);
   return {
     checkpoint: metaIn(database, 'checkpoint'),
     write(rows, position) {
@@ -68,9 +80,19 @@ export function viewsStore(database: DatabaseSyncInstance): ViewsStore {
         saveRuns(rows.runs);
         for (const each of rows.blueprints) blueprints.save(each);
         for (const each of rows.documents) documents.save(each);
+        // After the runs, because a leaf names the row of its run.
+        for (const each of rows.leaves) {
+          leaves.save(each);
+          const { leaf, kept } = each;
+          if (leaf.kind === 'run' || leaf.what !== 'run') continue;
+          erase(leaf.id, kept === undefined ? null : keptRun(kept));
+          if (corruptIds.delete(leaf.id)) corrupt.removeCorrupt(leaf.id);
+        }
         if (position !== null) saveMeta.run('checkpoint', position);
       });
+      journal.checkpointWhenDue();
     },
+    zeroErased: () => journal.zero(),
     ...runs,
     corruptRuns: corrupt.corruptRuns,
     // The facets and the totals of a run depend on whether it is corrupt.
@@ -93,8 +115,20 @@ export function viewsStore(database: DatabaseSyncInstance): ViewsStore {
     blueprintRecords: blueprints.records,
     documents: documents.list,
     document: documents.find,
-    close: () => database.close(),
+    leafOf: leaves.leafOf,
+    erasedAs: leaves.erasedAs,
+    close() {
+      database.close();
+      journal.close();
+    },
   };
+}
+
+/** @throws {RowUnreadable} */
+function keptRun(kept: string): RunSummary | null {
+  const run: unknown = JSON.parse(kept);
+  if (!isRunSummary(run)) throw new RowUnreadable('erased run');
+  return run;
 }
 
 function corruptTable(

@@ -17,15 +17,15 @@ function serve(port: MessagePort, { file, log, isLost }: ViewsTask): void {
     serveRpc(port, { ready: opened satisfies ViewsReady, api: { close: () => undefined } });
     return;
   }
-  const api = (opened && usable(opened)) ?? viewsStore(createViewsFile(file, log));
+  const api = (opened && usable(opened, file)) ?? viewsStore(createViewsFile(file, log), file);
   const ready = { checkpoint: api.checkpoint, corruptRuns: api.corruptRuns() } satisfies ViewsReady;
   serveRpc(port, { ready, api });
 }
 
 /** The store of an opened file, or null if its tables cannot be read and the file must be recreated. */
-function usable(database: DatabaseSyncInstance): ViewsStore | null {
+function usable(database: DatabaseSyncInstance, file: string): ViewsStore | null {
   try {
-    return viewsStore(database);
+    return viewsStore(database, file);
   } catch {
     database.close();
     return null;

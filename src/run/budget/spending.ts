@@ -3,13 +3,21 @@
  * reserves its worst case when it is recorded; its usage replaces the reservation when it is answered. A call whose usage is
  * unknown, that was cut off or whose answer was discarded counts as its reservation.
  */
-import type { CallUsage, Graph, GraphNode, NodeFailedData, Reservation, RunBudget } from '../../generated/schemas.js';
+import type {
+  CallUsage,
+  ChildEndedData,
+  Graph,
+  GraphNode,
+  NodeFailedData,
+  Reservation,
+  RunBudget,
+} from '../../generated/schemas.js';
 import type { ModelNaming } from '../../graph/models-asked.js';
 import { modelsAsked } from '../../graph/models-asked.js';
 import type { ModelPrice } from '../../models/prices.js';
 import { mostCostOf } from '../../models/prices.js';
 import type { ExactDollars } from '../../system/dollars.js';
-import { dollarsUp, exactDollars } from '../../system/dollars.js';
+import { dollarsDown, dollarsOf, dollarsUp, exactDollars } from '../../system/dollars.js';
 import { callEndedBy } from '../effort.js';
 import type { RunEvent } from '../events.js';
 
@@ -41,8 +49,11 @@ export interface RunSpending {
   readonly hasPaused: boolean;
 }
 
+/** A call to a model, or a run that a council has started, which reserves its share. */
 interface CallInFlight {
   readonly step: number;
+  /** Number of the item of a council's run; absent: a call. */
+  readonly index?: number | undefined;
   /** As in Seat; absent: the step of a node. */
   readonly panelStep?: number | undefined;
   readonly reservation: Cost;
@@ -78,6 +89,10 @@ export function spendingAfter(spending: RunSpending | null, event: RunEvent): Ru
       return withoutCall(spending, event.data.step, callEndedBy(event.data));
     case 'NodeFailed':
       return withStop(withoutCall(spending, event.data.step, callEndedBy(event.data)), spending, event.data);
+    case 'ChildStarted':
+      return withCall(spending, event.data);
+    case 'ChildEnded':
+      return withoutChild(spending, event.data);
     case 'PanelClosed':
       return withoutPanel(spending, event.data.panelStep);
     case 'RunPaused':
@@ -97,6 +112,7 @@ function withCall(
   spending: RunSpending,
   {
     step,
+    index,
     panelStep,
     reserved,
     before = NOTHING,
@@ -105,7 +121,7 @@ function withCall(
   if (reserved === undefined) return spending;
   return {
     ...spending,
-    reserved: [...spending.reserved, { step, panelStep, reservation: costReserved(reserved), before }],
+    reserved: [...spending.reserved, { step, index, panelStep, reservation: costReserved(reserved), before }],
   };
 }
 
@@ -145,10 +161,48 @@ export function neededByStep({ stopped }: RunSpending, step: number, first: Rese
 
 /** The spending after a step's call has ended, with its usage, or null if the call was cut off. */
 export function withoutCall(spending: RunSpending, step: number, call: Partial<CallUsage> | null): RunSpending {
-  const ended = spending.reserved.find((each) => each.step === step);
+  const ended = spending.reserved.find((each) => each.step === step && each.index === undefined);
+  return ended === undefined ? spending : settled(spending, ended, costOfCall(call, ended.reservation));
+}
+
+/** The spending after a run of a council has ended: what it has not spent of its share returns. */
+function withoutChild(spending: RunSpending, { step, index, spent }: ChildEndedData): RunSpending {
+  const ended = spending.reserved.find((each) => each.step === step && each.index === index);
   if (ended === undefined) return spending;
+  return settled(spending, ended, spent === undefined ? ended.reservation : costReserved(spent));
+}
+
+function settled(spending: RunSpending, ended: CallInFlight, cost: Cost): RunSpending {
   const reserved = spending.reserved.filter((each) => each !== ended);
-  return { ...spending, reserved, spent: sumOf([spending.spent, costOfCall(call, ended.reservation)]) };
+  return { ...spending, reserved, spent: sumOf([spending.spent, cost]) };
+}
+
+/** An equal share of what is left of each limit of a budget, for each of so many runs that a council has not started yet. */
+export function shareOf({ budget, spent, reserved }: RunSpending, runs: number): Reservation {
+  const used = sumOf([spent, ...reserved.map(({ reservation }) => reservation)]);
+  const { usd, tokens } = budget;
+  const leftTokens = tokens === null ? 0 : Math.max(0, tokens - used.tokens);
+  const leftUsd = usd === null || used.usd === null ? 0n : exactDollars(usd) - used.usd;
+  return { tokens: Math.floor(leftTokens / runs), usd: leftUsd <= 0n ? 0 : dollarsDown(leftUsd / BigInt(runs)) };
+}
+
+/** The budget of a run that a council starts: its share of its parent's, and no more than the council's own. */
+export function budgetOfChild(
+  parent: RunSpending | null,
+  { step, index, own }: { readonly step: number; readonly index: number; readonly own: RunBudget | undefined },
+): RunBudget | undefined {
+  const share = parent?.reserved.find((each) => each.step === step && each.index === index)?.reservation;
+  if (parent === null || share === undefined) return own;
+  const { usd, tokens, onExceeded } = parent.budget;
+  const shared = {
+    usd: usd === null || share.usd === null ? null : dollarsOf(share.usd),
+    tokens: tokens === null ? null : share.tokens,
+  };
+  return { usd: least(shared.usd, own?.usd), tokens: least(shared.tokens, own?.tokens), onExceeded };
+}
+
+function least(one: number | null, other: number | null = null): number | null {
+  return one === null || other === null ? (one ?? other) : Math.min(one, other);
 }
 
 /** The spending when a panel closes: each discarded call counts as its reservation. */
@@ -159,7 +213,7 @@ function withoutPanel(spending: RunSpending, panelStep: number): RunSpending {
 
 /** The spending when the run ends: each call in flight counts as its reservation. */
 export function withoutCalls(spending: RunSpending): RunSpending {
-  return spending.reserved.reduce((before, { step }) => withoutCall(before, step, null), spending);
+  return spending.reserved.reduce((before, each) => settled(before, each, each.reservation), spending);
 }
 
 function costOfCall(call: Partial<CallUsage> | null, reservation: Cost): Cost {

@@ -89,8 +89,9 @@ function stopAtBudget(pending: PendingEvents, { again, nodes }: Work, needed: Co
   if (run.spending === null) return;
   const { onExceeded } = run.spending.budget;
   const steps = again.map(({ at }) => at.step);
-  const isWaiting = run.progress.frontier.some(({ active, step }) => active && !steps.includes(step));
-  if (onExceeded !== 'fail' && isWaiting) return;
+  const isUnderWay = ({ active, step, children }: FrontierNode): boolean =>
+    active && (!steps.includes(step) || children.some(({ end }) => end === null));
+  if (onExceeded !== 'fail' && run.progress.frontier.some(isUnderWay)) return stopAttempts(pending, again);
   const next = [...new Set([...again.map(({ at }) => at.node), ...nodes])];
   const result = branchAtBudget(run);
   if (onExceeded === 'pause') {
@@ -102,6 +103,21 @@ function stopAtBudget(pending: PendingEvents, { again, nodes }: Work, needed: Co
   } else {
     const error = `Stopped at the budget: ${stopText(withoutCalls(run.spending), needed)}`;
     fail(pending, { kind: 'budget_exceeded', error, node: next[0] ?? null });
+  }
+}
+
+/** Ends attempts that were lost with their instance while runs of councils hold the rest of the budget, until those end. */
+function stopAttempts(pending: PendingEvents, again: Work['again']): void {
+  for (const { at } of again) {
+    const isLost = attemptInFlight(pending.run, at) !== undefined;
+    if (!isLost || pending.run.plan.node(at.node).role === 'council') continue;
+    const { step, node, attempt, model } = at;
+    const message = `Node "${node}" waits for what the runs of councils do not spend of the budget`;
+    const failure = { kind: 'budget_exceeded', message, retryable: true };
+    pending.write({
+      type: 'NodeFailed',
+      data: { step, node, attempt, ...memberOf(at), ...(model !== null && { model }), ...failure },
+    });
   }
 }
 

@@ -10,6 +10,7 @@ import type {
   RunPausedData,
 } from '../../generated/schemas.js';
 import { isDecisionAllowed, isEscalationAllowed, isVoteAllowed } from '../pauses/approvals.js';
+import { mayEnd, mayStart } from '../children/children.js';
 import { hasMembers, membersOf } from '../panels/members.js';
 import { isOrderOf } from '../panels/answers-shown.js';
 import type { RunFactType } from '../events.js';
@@ -47,6 +48,8 @@ export const EVENTS: Readonly<Record<RunFactType, Readonly<Partial<Record<ChartP
   NodeStarted: { idle: 'active', active: 'active' },
   CallReserved: { active: null },
   ToolCalled: { active: null },
+  ChildStarted: { active: null },
+  ChildEnded: { active: null },
   NodeCompleted: { active: 'idle' },
   NodeFailed: { active: 'idle' },
   // A run that continues after a pause or as a fork may close a panel before it starts any member again.
@@ -66,6 +69,8 @@ type Guard<T extends RunFactType> = (run: RunState, data: RunFacts[T], at: strin
 /** What an event requires of the run beyond the chart's state. Types that are not listed require nothing more. */
 const GUARDS: { readonly [T in RunFactType]?: Guard<T> } = {
   NodeStarted: isAwaited,
+  ChildStarted: mayStart,
+  ChildEnded: mayEnd,
   NodeCompleted: mayComplete,
   NodeFailed: (run, data) => isOwnStep(run, data),
   QuorumReached: isQuorum,
@@ -158,12 +163,13 @@ function mayPause(run: RunState, { reason }: RunPausedData): boolean {
 }
 
 /** Whether all branches have ended and their join is the recorded result; at the budget, whether it is the current draft. */
-function isResult(run: RunState, { finalDraft, criticScore, endedBy }: RunCompletedData): boolean {
+function isResult(run: RunState, { finalDraft, finalOutput, criticScore, endedBy }: RunCompletedData): boolean {
   if (endedBy === 'budget') {
     const { draft, score } = branchAtBudget(run);
     return run.spending !== null && draft !== null && finalDraft === draft && criticScore === score;
   }
   if (!isFrontierDone(run) || run.progress.arrivals.length > 0) return false;
-  const { draft, score } = branchAtEnd(run);
-  return finalDraft === draft && criticScore === score;
+  const { draft, score, output } = branchAtEnd(run);
+  const isOutput = finalOutput === undefined ? output === undefined : canonical(finalOutput) === output;
+  return isOutput && finalDraft === draft && criticScore === score;
 }

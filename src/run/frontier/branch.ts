@@ -14,6 +14,8 @@ export interface Feedback {
 
 export interface Branch {
   readonly draft: string | null;
+  /** The final output of the run, as RFC 8785 JSON; absent before it. */
+  readonly output?: string;
   /** Step or pause that the draft comes from, or null without a draft. */
   readonly draftFrom: string | null;
   /** Node that wrote the draft, or null for a human's. */

@@ -24,7 +24,8 @@ export function nextAttempts(run: RunState, context: DecisionContext): readonly 
   if (pause === null) return [];
   const again = stoppedSteps(run).map((at): AttemptStart => ({ ...at, attempt: at.attempt + 1 }));
   const first = attemptsOfNodes(run, notYetBegun(run, pause.nextNodes));
-  return [...again, ...first].map((attempt) => {
+  const calls = [...again, ...first].filter(({ node }) => run.plan.node(node).role !== 'council');
+  return calls.map((attempt) => {
     const call = callOfAttempt(run, attempt, context);
     const reserved = reservationOfCall(call, context);
     const needed =

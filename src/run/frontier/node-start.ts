@@ -1,6 +1,7 @@
 /** The start of a node's attempt, with its prompt and tools. */
 import type { RenderedPrompt } from '../../council/prompt.js';
 import { renderPrompt } from '../../council/prompt.js';
+import { materialSection, userMessage } from '../../models/material.js';
 import { grantedTools, renderedTools, toolsAsRecorded } from '../../council/tools/tool.js';
 import type { PromptInput } from '../../models/port.js';
 import type { GraphNode, NodeStartedData, Reservation } from '../../generated/schemas.js';
@@ -57,15 +58,17 @@ export function reservationOfCall(
   { graphNode, tools, assignment, model }: AttemptCall,
   context: DecisionContext,
 ): Reservation {
-  const { system, prompt } = assignment.rendered;
+  const { system, material, prompt } = assignment.rendered;
+  const texts = [system, prompt, ...(material === undefined ? [] : [materialSection(material)])];
   const price = context.priceOf(model);
-  return reservationOf(graphNode, { texts: [system, prompt], tools: grantedTools(tools).length, price });
+  return reservationOf(graphNode, { texts, tools: grantedTools(tools).length, price });
 }
 
 /** Records the start of an attempt. */
 export function startNode(pending: PendingEvents, attempt: AttemptStart, delayMs: number): void {
   const { run, context } = pending;
   const { node, step, seat } = attempt;
+  if (run.plan.node(node).role === 'council') return startCouncil(pending, attempt, delayMs);
   const call = callOfAttempt(run, attempt, context);
   const { tools, shown, model } = call;
   const assignment = withSharedTexts(pending, call.assignment);
@@ -90,6 +93,16 @@ export function startNode(pending: PendingEvents, attempt: AttemptStart, delayMs
   });
   // Node 20 is slow at spreads, and most starts need none.
   pending.write({ type: 'NodeStarted', data: isPlain ? started : { ...started, ...rest() } });
+}
+
+/** Records the start of a council. It sends no prompt: its input is the draft. */
+function startCouncil(pending: PendingEvents, { node, step, attempt, branch }: AttemptStart, delayMs: number): void {
+  const iteration = pending.run.progress.iterationCount;
+  const inputHash = pending.context.sha256(branch.draft ?? '');
+  pending.write({
+    type: 'NodeStarted',
+    data: { step, node, attempt, iteration, inputHash, model: '', tools: [], delayMs },
+  });
 }
 
 /** The first attempts of a node's steps: one, or one of each member, numbered from a step. */
@@ -165,12 +178,14 @@ export function nodeOf(run: RunState, at: Pick<FrontierNode, 'node' | 'branch' |
 
 /** What the first call of an attempt reserves. */
 export function firstReservation(run: RunState, attempt: AttemptStart, context: DecisionContext): Reservation {
+  // A council reserves a share for each run that it starts.
+  if (run.plan.node(attempt.node).role === 'council') return { tokens: 0, usd: 0 };
   return reservationOfCall(callOfAttempt(run, attempt, context), context);
 }
 
 /** The hash of a prompt, as recorded at the start of its attempt. */
-export function promptHash({ system, prompt }: RenderedPrompt, sha256: (text: string) => string): string {
-  return sha256(`${system}\n${prompt}`);
+export function promptHash(rendered: RenderedPrompt, sha256: (text: string) => string): string {
+  return sha256(`${rendered.system}\n${userMessage(rendered)}`);
 }
 
 /** What determines the prompt of an attempt. */
@@ -184,11 +199,14 @@ export function assignmentOf(run: RunState, at: PromptPlace): Assignment {
 
 /** The prompt input of an attempt. Pure: a reader can derive it from the attempt's NodeStarted event and those before. */
 export function promptInputFor(run: RunState, at: PromptPlace): PromptInput {
-  const { label, role, systemPrompt } = nodeOf(run, at);
+  const { label, role, systemPrompt, schema, material: hasMaterial = true } = nodeOf(run, at);
   const { draft, deliberation } = at.branch;
   const feedback = at.branch.feedback.map(({ text }) => text);
   const topic = run.progress.inputTopic;
-  const input = { label, role, systemPrompt, topic, draft, feedback, ...renderedTools(at.tools) };
+  const { material } = run.request;
+  const data = material !== undefined && hasMaterial ? { topic, material } : { topic };
+  const asked = schema === undefined ? data : { ...data, schema };
+  const input = { label, role, systemPrompt, ...asked, draft, feedback, ...renderedTools(at.tools) };
   if (deliberation === null) return input;
   const shown = shownTo(run.plan, placeOf(at), { order: at.orderShown, topic }).input;
   return { ...input, ...shown, feedback: feedbackShownTo(run.plan, placeOf(at), at.orderShown) };

@@ -1,4 +1,5 @@
 /** A branch after a node's output, and what conditions read from it. */
+import { isOutput } from '../../graph/output-node.js';
 import type { ConditionFacts } from '../../graph/condition.js';
 import { codePoints } from '../../graph/limits.js';
 import { present } from '../../system/element.js';
@@ -34,6 +35,9 @@ export function afterOutput(
   const { node, branch, orderShown } = ran;
   // As in the fold, the changes of the branch are spread as a record.
   const from = String(step);
+  if ('draft' in output && isOutput(plan.node(node))) {
+    return { branch: { ...branch, output: output.draft }, scores, iterationCount };
+  }
   if ('draft' in output) {
     const drafted = { draft: output.draft, draftFrom: from, draftBy: node, deliberation: afterDraft(branch) };
     const drafts = iterationCount + (plan.node(node).countsIteration ? 1 : 0);

@@ -2,6 +2,7 @@
  * Where the drafts, the feedback and the scores of a run come from: a fold of its events with the states before and after
  * each. It keeps digests in place of texts, so it stays small however large the drafts are.
  */
+import { isOutput } from '../../graph/output-node.js';
 import type {
   GenealogyDraft,
   GenealogyFeedback,
@@ -37,9 +38,6 @@ export type FeedbackOrigin = Omit<GenealogyFeedback, 'tools'> & { readonly step:
 
 type NewDraft = Omit<DraftOrigin, 'id' | 'seq' | 'at' | 'scores' | keyof Digest> & { readonly text: string };
 type NewScore = Omit<GenealogyScore, 'seq' | 'at'>;
-
-/** Source of an override at the fork in old records, which do not state the number of steps before it. */
-const AT_FORK_BEFORE = 'g0';
 
 export class DraftsFold {
   /** Each list in the order of the events. An id is a letter and the number of its event, such as `d4`. */
@@ -121,6 +119,8 @@ export class DraftsFold {
     const { step, node, member, panelStep, output } = event.data;
     const iteration = after.progress.iterationCount;
     const parents = this.#inputOf(step);
+    // The final output is no draft.
+    if ('draft' in output && isOutput(after.plan.node(node))) return;
     if ('draft' in output) {
       this.#addDraft(event, String(step), { kind: 'written', parents, iteration, node, step, text: output.draft });
     } else if ('answer' in output && member !== undefined && panelStep !== undefined) {
@@ -212,17 +212,16 @@ export class DraftsFold {
   #overridden(event: Of<'GateDecided'>, before: RunState, after: RunState): void {
     const override = overrideAt(event, before);
     if (override === null) return;
-    // 1. What the pause showed. An override of an old record also applied to the branches that had ended.
-    const { changes, source, given, isForEvery } = override;
+    // 1. What the pause showed.
+    const { changes, source, given } = override;
     const shown = this.draftOf(before.progress.shown);
-    const ended = isForEvery ? before.progress.ended.map(({ branch }) => this.draftOf(branch)) : [];
-    const current = distinct([shown, ...this.draftsInto(before, pauseOf(before)?.nextNodes ?? []), ...ended]);
+    const current = distinct([shown, ...this.draftsInto(before, pauseOf(before)?.nextNodes ?? [])]);
     // 2. A draft for each text, with the drafts of the nodes that got it as parents.
     const iteration = after.progress.iterationCount;
     for (const [from, { draft: text }] of firstOfEach([...given.values()], (each) => each.from)) {
       if (text === null) continue;
       const into = [...given].flatMap(([node, each]) => (each.from === from ? [node] : []));
-      const parents = { drafts: isForEvery ? current : this.draftsInto(before, into), feedback: [] };
+      const parents = { drafts: this.draftsInto(before, into), feedback: [] };
       this.#addDraft(event, from, { kind: 'human', node: null, step: null, parents, iteration, text });
     }
     // 3. The feedback as one list, and the score.
@@ -244,7 +243,7 @@ export class DraftsFold {
     const { frontier, arrivals, ended, iterationCount: iteration } = run.progress;
     const branches = [...frontier, ...arrivals, ...ended].map(({ branch }) => branch);
     const kindOf = (from: string, ...fields: readonly string[]): 'human' | 'inherited' => {
-      const isAtFork = [forkSource(run), AT_FORK_BEFORE].includes(sourceOf(from));
+      const isAtFork = forkSource(run) === sourceOf(from);
       return isAtFork && fields.some((field) => changed.includes(field)) ? 'human' : 'inherited';
     };
     const none = { drafts: [], feedback: [] };
@@ -324,18 +323,15 @@ export interface OverrideGiven {
   readonly changes: StateOverride;
   readonly source: string;
   readonly given: GivenDrafts;
-  /** Whether it applied to every branch, even ended ones, as before decisions recorded `overrideVersion`. */
-  readonly isForEvery: boolean;
 }
 
 /** The override of a decision, or null if it changed nothing. */
 export function overrideAt({ data }: Of<'GateDecided'>, before: RunState): OverrideGiven | null {
-  const { action, modifiedState: changes, overrideVersion, gate } = data;
+  const { action, modifiedState: changes, gate } = data;
   if (action !== 'modify' || changes === null) return null;
-  const isForEvery = overrideVersion === undefined;
-  const source = isForEvery ? `g${gate}` : humanSource(gate, before.progress.steps);
+  const source = humanSource(gate, before.progress.steps);
   const shown = pauseOf(before)?.nextNodes ?? [];
-  return { changes, source, isForEvery, given: givenDrafts(before, changes, { source, shown }) };
+  return { changes, source, given: givenDrafts(before, changes, { source, shown }) };
 }
 
 /** The ids that are not null, each once. */

@@ -51,9 +51,15 @@ export class HistoryFold {
     this.#keeps = keeps;
     const requested = refOf(first);
     this.#known = {
-      ...{ plan: after.plan, requested, started: null, parent: first.data.parent },
-      ...{ stepsBefore: after.progress.steps, keptAnswers: answersKept(after) },
-      ...{ pauses: [], owners: [], end: null },
+      plan: after.plan,
+      requested,
+      started: null,
+      parent: first.data.parent,
+      stepsBefore: after.progress.steps,
+      keptAnswers: answersKept(after),
+      pauses: [],
+      owners: [],
+      end: null,
     };
     this.#lastAt = first.at;
     for (const step of stepsBefore(after, requested)) this.#begin(step);
@@ -258,8 +264,14 @@ function costIn({ usage, costUsd }: Partial<CallUsage>): Partial<CallUsage> {
 
 /** A step without attempts. */
 const NEW_STEP = {
-  ...{ isInherited: false, pause: null, incoming: [], attempts: [], output: null, routes: [] },
-  ...{ panel: null, panelsRead: [] },
+  isInherited: false,
+  pause: null,
+  incoming: [],
+  attempts: [],
+  output: null,
+  routes: [],
+  panel: null,
+  panelsRead: [],
 };
 
 function incomingOf({ plan, progress }: RunState, node: string): readonly Incoming[] {
@@ -280,7 +292,10 @@ function panelOf(run: RunState, panelStep: number, first: EventRef): PanelSteps 
   if (panel === null) return null;
   const labels = new Map(membersOf(run.plan, panel).map(({ id, label }) => [id, label]));
   const members = panel.steps.map(({ step, model, seat: { member, output, error }, orderShown }): MemberStep => ({
-    ...{ step, member, label: labels.get(member) ?? member, attempts: [] },
+    step,
+    member,
+    label: labels.get(member) ?? member,
+    attempts: [],
     output: output === null ? null : { ...first, value: output },
     inherited: output === null && error === null ? null : { model, error, orderShown },
   }));
@@ -310,7 +325,11 @@ function stepsBefore(run: RunState, first: EventRef): readonly Step[] {
     .map(([step, node]) => {
       const found = open.get(step);
       return {
-        ...{ ...NEW_STEP, step, node, iteration, isInherited: found === undefined },
+        ...NEW_STEP,
+        step,
+        node,
+        iteration,
+        isInherited: found === undefined,
         ...(found !== undefined && { panel: panelOf(run, step, first), panelsRead: panelsReadBy(run, found) }),
       };
     });

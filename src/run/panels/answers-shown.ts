@@ -10,7 +10,7 @@ import type { StepPlace } from './members.js';
 import { readsPanel } from './members.js';
 
 /** The panels whose answers a step's prompt shows, each with those that this reader sees. */
-export function panelsShown(plan: Plan, { node, branch, member }: StepPlace): readonly PanelAnswers[] {
+function panelsShown(plan: Plan, { node, branch, member }: StepPlace): readonly PanelAnswers[] {
   const { deliberation } = branch;
   if (deliberation === null) return [];
   const { panel, inDraft } = deliberation;

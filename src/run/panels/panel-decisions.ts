@@ -88,7 +88,12 @@ function closePanel(pending: PendingEvents, panel: OpenPanel): void {
   pending.write({
     type: 'PanelClosed',
     data: {
-      ...{ node, panelStep, answered, failed, discarded, result },
+      node,
+      panelStep,
+      answered,
+      failed,
+      discarded,
+      result,
       route: route ?? { next: [], reason: 'no condition holds' },
     },
   });

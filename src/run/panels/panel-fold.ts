@@ -57,7 +57,13 @@ export function panelClosed(state: RunState, { node, panelStep, route }: PanelCl
     progress: {
       ...progress,
       ...routed,
-      ...{ scores, iterationCount, juries, closedPanels, unanswered, frontier, shown },
+      scores,
+      iterationCount,
+      juries,
+      closedPanels,
+      unanswered,
+      frontier,
+      shown,
     },
   };
 }

@@ -116,7 +116,11 @@ export function outcomeOf(run: RunState, panel: OpenPanel): PanelOutcome {
   if (role === 'critic') return { ...ended, ...scoredByJury(run, panel), iterationCount };
   const branch = answeredBranch(run, panel, answered);
   return {
-    ...{ ...ended, branch, scores, juries, result: null },
+    ...ended,
+    branch,
+    scores,
+    juries,
+    result: null,
     iterationCount: iterationCount + (countsIteration ? 1 : 0),
   };
 }
@@ -205,7 +209,8 @@ function scoredByJury(
   const scored = scoredBranch(run, { node, branch, from: String(panelStep), score, feedback });
   const deliberation = deliberated(branch, { spread: agreement.spread });
   return {
-    ...{ ...scored, branch: { ...scored.branch, deliberation } },
+    ...scored,
+    branch: { ...scored.branch, deliberation },
     juries: { ...run.progress.juries, [node]: rounds },
     result: { score, feedback, aggregate, agreement },
   };

@@ -27,7 +27,7 @@ export function ruleAt({ plan }: RunState, pause: RunPause, chosen: readonly str
 /** The part of a rule that concerns approvers. */
 export type ApproverRule = Pick<ApprovalRule, 'by' | 'notByStarter' | 'quorum'>;
 
-/** Who started a run and the runs that it descends from; forks of earlier versions name their own starter alone. */
+/** Who started a run and the runs that it descends from. */
 export interface Started {
   readonly actor: string | null;
   readonly earlierStarters?: readonly string[] | undefined;

@@ -1,6 +1,7 @@
 /** A human's decision on a pause, as facts. The instance that accepts it claims the run in the same append. */
 import type {
   BudgetChange,
+  DecisionReview,
   GateAction,
   GateChoice,
   GateDecidedData,
@@ -20,7 +21,7 @@ import type { Chart, RunSnapshot } from '../chart/machine.js';
 import type { DecisionContext } from '../pending-events.js';
 import { budgetAfter } from '../budget/decision.js';
 import { REJECTED } from '../budget/end.js';
-import { KeyReused, NotApprover, PauseMoved, VotesUsedUp } from '../errors.js';
+import { AnotherDraftSeen, KeyReused, NotApprover, PauseMoved, VotesUsedUp } from '../errors.js';
 import { PendingEvents } from '../pending-events.js';
 import { effectiveOverride, routeUnderOverride } from './override.js';
 import type { Replay } from '../replay.js';
@@ -39,6 +40,8 @@ export interface DecisionRequest {
   readonly expectedSeq: number | null;
   /** At a pause for the budget: the new totals. */
   readonly budget?: BudgetChange | undefined;
+  /** What the person had before them, if their client says so. */
+  readonly review?: DecisionReview | undefined;
   /** The choice, or what is wrong with it, which is thrown only if the run is paused and this caller may decide. */
   readonly choice: GateChoice | Error;
 }
@@ -55,6 +58,7 @@ export type PauseDecision = SentChoice & {
   readonly bodyHash: string;
   /** At a pause for the budget: the new totals; what is absent stays. */
   readonly budget?: BudgetChange | undefined;
+  readonly review?: DecisionReview | undefined;
 };
 
 /** Most votes recorded at one pause, so that approvers who change their votes again and again cannot fill the log. */
@@ -94,14 +98,14 @@ export function decidedBefore(
 /**
  * What a request decides at the open pause: the facts to append, none if this approver has cast the same vote before.
  *
- * @throws {NotApprover | PauseMoved | OverrideRefused | VotesUsedUp | BudgetRefused} or the request's `choice`, if it is an error
+ * @throws {NotApprover | PauseMoved | AnotherDraftSeen | OverrideRefused | VotesUsedUp | BudgetRefused} or the request's `choice`, if it is an error
  */
 export function decisionOn(
   { chart, snapshot }: Replay,
   pause: RunPause,
   { request, context }: { readonly request: DecisionRequest; readonly context: DecisionContext },
 ): { readonly facts: readonly RunFact[]; readonly action: GateAction; readonly outcome: DecisionOutcome } {
-  const { caller, comment, keyHash, bodyHash, expectedSeq, budget, choice: sent } = request;
+  const { caller, comment, keyHash, bodyHash, expectedSeq, budget, review, choice: sent } = request;
   const { run } = snapshot.context;
   assertApprover(run, pause, { caller });
   if (sent instanceof Error) throw sent;
@@ -109,7 +113,7 @@ export function decisionOn(
   if (expectedSeq !== null && expectedSeq !== pause.seq) {
     throw new PauseMoved({ runId: run.runId, expectedSeq, actualSeq: pause.seq });
   }
-  const decision = { ...choice, caller, comment, keyHash, bodyHash, budget };
+  const decision = { ...choice, caller, comment, keyHash, bodyHash, budget, review };
   const facts = factsOfDecision(chart, snapshot, { decision, context });
   const isVote = facts.every(({ type }) => type === 'VoteCast');
   return { facts, action: choice.action, outcome: isVote ? VOTED : outcomeOf(choice.action) };
@@ -119,7 +123,7 @@ export function decisionOn(
  * The facts that a decision on the open pause leads to; only a vote before the quorum is reached. None if no pause is
  * open or this approver has cast the same vote before.
  *
- * @throws {OverrideRefused | NotApprover | VotesUsedUp | BudgetRefused}
+ * @throws {AnotherDraftSeen | OverrideRefused | NotApprover | VotesUsedUp | BudgetRefused}
  */
 export function factsOfDecision(
   chart: Chart,
@@ -133,18 +137,20 @@ export function factsOfDecision(
   const continuation = continuationOf(run, pause, decision);
   const rule = assertApprover(run, pause, { caller: decision.caller, chosen: continuation.nextNodes });
   const budget = budgetAfter(run, pause, { decision, context });
-  const { caller, sentState, budget: _, ...choice } = decision;
+  const { caller, sentState, budget: _, review, ...choice } = decision;
   const { actor } = caller;
+  const reference = pauseReference(pending, pause);
+  const reviewed = review && reviewOf(run, review, reference);
   const approvers = approversOf(pause, { ...choice, actor });
   if (decision.action === 'reject' || approvers.size >= (rule?.quorum ?? 1)) {
     const sent = { ...(sentState !== undefined && { sentState }), ...(budget !== null && { budget }) };
-    const data = { ...choice, ...sent, actor, ...pauseReference(pending, pause), ...continuation };
+    const data = { ...choice, ...sent, ...reviewed, actor, ...reference, ...continuation };
     pending.write({ type: 'GateDecided', data });
     applyDecision(pending, pause, { ...continuation, failure: decision.action === 'reject' ? REJECTED : null });
   } else if (!votesFor(pause.votes, decision).some((vote) => vote.actor === actor)) {
     if (pause.votesCast >= MAX_VOTES) throw new VotesUsedUp({ runId: run.runId, limit: MAX_VOTES });
-    const { gate, shownDraftHash } = pauseReference(pending, pause);
-    pending.write({ type: 'VoteCast', data: { ...choice, actor, gate, shownDraftHash } });
+    const { gate, shownDraftHash } = reference;
+    pending.write({ type: 'VoteCast', data: { ...choice, ...reviewed, actor, gate, shownDraftHash } });
   }
   return pending.facts;
 }
@@ -207,6 +213,16 @@ function resume(pending: PendingEvents, resumed: Omit<RunResumedData, 'epoch'>):
 function pauseReference({ run, context }: PendingEvents, { number: gate, seq }: RunPause) {
   const { draft } = run.progress.shown;
   return { gate, answers: seq, shownDraftHash: draft === null ? null : context.sha256(draft) };
+}
+
+/** What a decision records of what its person saw. @throws {AnotherDraftSeen} */
+function reviewOf(
+  { runId }: RunState,
+  review: DecisionReview,
+  { shownDraftHash }: { readonly shownDraftHash: string | null },
+): { readonly review: DecisionReview } {
+  if (review.draftSha256 !== shownDraftHash) throw new AnotherDraftSeen({ runId });
+  return { review };
 }
 
 /** How the run continues after a decision. */

@@ -5,7 +5,9 @@
  */
 import type { ActorLogic, ActorRefFrom } from 'xstate';
 import { createActor } from 'xstate';
+import type { RunRequestedData } from '../../generated/schemas.js';
 import type { System } from '../../system/system.js';
+import type { OutputErrors } from '../../council/executors.js';
 import type { Toolbox } from '../../council/tools/tool.js';
 import { grantedTools } from '../../council/tools/tool.js';
 import type { FurtherCall } from '../../council/attempt-calls.js';
@@ -24,18 +26,21 @@ import { Cancellation } from '../../system/async/cancellation.js';
 import type { Semaphore } from '../../system/async/semaphore.js';
 import { Sequencer } from '../../system/async/sequencer.js';
 import { wait } from '../../system/async/deadline.js';
-import type { Assignment, PendingEvents } from '../pending-events.js';
+import type { Assignment, DraftParser, PendingEvents } from '../pending-events.js';
 import { callOf, decisionContext } from '../pending-events.js';
+import { childrenUnderWay, waitsForChildren } from '../children/children.js';
+import { fatalFailure } from '../children/council.js';
+import { childRequest } from '../children/request.js';
 import type { RunCommand } from '../decide.js';
 import { decide } from '../decide.js';
 import type { RunEvent, RunFact } from '../events.js';
 import type { Chart, RunSnapshot } from '../chart/machine.js';
 import { assignmentOf, nodeOf } from '../frontier/node-start.js';
 import { openPanels } from '../panels/panels.js';
-import type { FrontierNode, RunState } from '../state.js';
+import type { Child, FrontierNode, RunState } from '../state.js';
 import { outputLimitOf } from '../budget/spending.js';
 import { costed, reportOf } from './attempts.js';
-import type { OwnAppends } from './own-appends.js';
+import type { RunStates } from './states.js';
 import { currentEvent, factsAfter, readRun } from '../stream.js';
 import type { TokenBus } from './tokens.js';
 import { reasonOf } from '../../system/untrusted.js';
@@ -46,10 +51,12 @@ export interface RunActorDeps {
   readonly model: BoundedModel;
   readonly prices: PriceTable;
   readonly tools: Toolbox;
+  readonly outputErrors: OutputErrors;
+  readonly drafts: DraftParser;
   /** Receives drafts as they are written, while a client listens. */
   readonly tokens: TokenBus;
-  /** Tracks each append. */
-  readonly ownAppends: OwnAppends;
+  /** Makes each append. */
+  readonly states: Pick<RunStates, 'append'>;
   readonly system: System;
   readonly instanceId: string;
   readonly host: ActorHost;
@@ -63,6 +70,12 @@ export interface ActorHost {
   onActorStopped(run: RunState): void;
   /** Reports an error that no caller waits for. */
   reportFault(runId: string, error: unknown): void;
+  /** Called when a run begins or ends to wait for nothing but the runs of its councils. A waiting run needs no slot. */
+  onWaiting(isWaiting: boolean): void;
+  /** Starts a run of a council, or finds it again. @throws {AppendTooLarge} */
+  startChild(request: RunRequestedData): Promise<void>;
+  /** Cancels a run of a council that has failed. */
+  cancelChild(runId: string): void;
 }
 
 /** The chart snapshot already computed for facts decided in this process. */
@@ -82,6 +95,9 @@ export class RunActor {
   readonly #calls = new Map<string, Cancellation | null>();
   /** Steps of which an attempt had no answer in time: a stream may be why, so their next attempts ask for whole answers. */
   readonly #lateSteps = new Set<number>();
+  /** Runs of its councils that it has started or found again. */
+  readonly #children = new Set<string>();
+  #isWaiting = false;
   #isStopped = false;
   readonly #stopping = new Cancellation();
   readonly #retryPolicy: RetryPolicy;
@@ -116,6 +132,11 @@ export class RunActor {
    */
   send(command: RunCommand): Promise<readonly RunFact[] | null> {
     return this.#commands.run(() => this.#deps.commands.run(() => this.#handle(command)));
+  }
+
+  /** Whether it waits for nothing but the runs of its councils, and holds no slot. */
+  get isWaiting(): boolean {
+    return this.#isWaiting;
   }
 
   /** Resolves once every command sent so far is handled. */
@@ -201,11 +222,11 @@ export class RunActor {
   async #append(pending: PendingEvents): Promise<void> {
     const { facts, context } = pending;
     const { run } = this;
-    const { log, ownAppends } = this.#deps;
+    const { log, states } = this.#deps;
     const sealed = sealAppend(this.#deps, { at: context.at, ...factsAfter(run.head, run.runId, facts) });
     const to = asRecorded(pending.snapshot, sealed.recorded.at(-1));
-    const states = { before: run, after: to.context.run, retryPolicy: this.#retryPolicy };
-    const { isRepeated } = await ownAppends.append(log, sealed, states);
+    const decided = { before: run, after: to.context.run, retryPolicy: this.#retryPolicy };
+    const { isRepeated } = await states.append(log, sealed, decided);
     this.#applyDecision(sealed.recorded, { to });
     if (isRepeated) await this.#actOnNewest(pending.assignments);
     else this.#actAsOwner(pending.assignments);
@@ -230,6 +251,7 @@ export class RunActor {
     }
     if (this.#releasing) return;
     this.#awaitPanels();
+    this.#followChildren();
     for (const [key, at] of active) {
       if (this.#calls.has(key)) continue;
       const call = new Cancellation();
@@ -258,15 +280,41 @@ export class RunActor {
     });
   }
 
+  /** Starts the runs that councils have recorded, or finds them again after a restart. */
+  #followChildren(): void {
+    const { host } = this.#deps;
+    const { run } = this;
+    const isWaiting = waitsForChildren(run);
+    if (isWaiting !== this.#isWaiting) {
+      this.#isWaiting = isWaiting;
+      host.onWaiting(isWaiting);
+    }
+    for (const { at, child } of childrenUnderWay(run)) {
+      if (fatalFailure(run, at) !== null) host.cancelChild(child.runId);
+      if (this.#children.has(child.runId)) continue;
+      this.#children.add(child.runId);
+      this.#startChild(at, child).catch((error: unknown) => this.#failRun(error));
+    }
+  }
+
+  async #startChild(at: FrontierNode, child: Child): Promise<void> {
+    const { host, drafts, system } = this.#deps;
+    const { run } = this;
+    await drafts.load();
+    const { itemsOf } = drafts;
+    await host.startChild(childRequest(run, at, { child, sha256: system.sha256, itemsOf }));
+  }
+
   #abortAll(): void {
     for (const call of this.#calls.values()) call?.abort(NO_LONGER_EXECUTED);
   }
 
   async #execute(at: FrontierNode, signal: Cancellation, assigned?: Assignment): Promise<void> {
-    const { system, model, prices, tools, tokens } = this.#deps;
+    const { system, model, prices, tools, tokens, outputErrors } = this.#deps;
     const { run } = this;
     const { runId } = run;
     const node = nodeOf(run, at);
+    if (node.role === 'council') return await this.#startChildren(at);
     if (at.delayMs > 0) await wait(system, at.delayMs, signal);
     // Waits for the commands in flight: one whose outcome is still unknown may end the run and abort this attempt.
     const mayBegin = (): Promise<void> => this.settled();
@@ -281,7 +329,13 @@ export class RunActor {
       ask: askWith(model, options),
       mayRepeat: mayBegin,
       costOf: (usage) => costed(at, usage, prices).costUsd,
-      kit: { tools: tools.granted(grantedTools(at.tools)), record: (call) => this.#record(at, call), system },
+      kit: {
+        tools: tools.granted(grantedTools(at.tools)),
+        documents: run.request.documents,
+        record: (call) => this.#record(at, call),
+        system,
+      },
+      outputErrors,
       tokenSink: () => (this.#lateSteps.has(at.step) ? null : tokens.sinkFor(runId, attemptOf(at))),
       ...(at.model !== null && { model: at.model }),
       ...(run.spending !== null && {
@@ -293,6 +347,12 @@ export class RunActor {
     if (outcome.kind === 'failed' && outcome.failure.kind === 'timeout') this.#lateSteps.add(at.step);
     this.#calls.set(callOf(at), null);
     await this.send(reportOf(at, outcome, { maxAttempts: node.maxAttempts, random: system.random(), prices }));
+  }
+
+  /** Lets a council begin. */
+  async #startChildren({ step }: FrontierNode): Promise<void> {
+    await this.#deps.drafts.load();
+    await this.send({ type: 'StartChildren', step });
   }
 
   /** Resolves when a tool call is recorded. Its result may be used only after that. */
@@ -307,8 +367,12 @@ export class RunActor {
     const { prices } = this.#deps;
     const { tools = [] } = request;
     const next = {
-      ...{ step: at.step, attempt: at.attempt, texts: textsSent(request), tools: tools.length },
-      ...{ last: costed(at, last, prices), total: costed(at, total, prices) },
+      step: at.step,
+      attempt: at.attempt,
+      texts: textsSent(request),
+      tools: tools.length,
+      last: costed(at, last, prices),
+      total: costed(at, total, prices),
     };
     const facts = await this.send({ type: 'ReserveCall', next });
     if (facts?.some(({ type }) => type === 'CallReserved') !== true) throw NO_LONGER_EXECUTED;

@@ -31,7 +31,11 @@ export function reportOf(
     const failures = failuresWith(at, outageMs !== undefined);
     const waitMs = retryInMs(failure, { failures, maxAttempts, random });
     const recorded = {
-      ...{ step, attempt, kind, message, retryable },
+      step,
+      attempt,
+      kind,
+      message,
+      retryable,
       ...(outageMs !== undefined && { outageMs }),
       ...(usage !== undefined && cost(usage)),
       ...(failure.calls !== undefined && { calls: failure.calls }),

@@ -8,6 +8,7 @@ import { retryWhileUnavailable } from '../../eventsourcing/append-with-retry.js'
 import { sealAppend } from '../../eventsourcing/aggregate.js';
 import { semaphore } from '../../system/async/semaphore.js';
 import type { TaskTracker } from '../../system/async/task-tracker.js';
+import type { RunRequestedData } from '../../generated/schemas.js';
 import type { Logger } from '../../system/logger.js';
 import type { ChartCache, RunSnapshot } from '../chart/machine.js';
 import { RunCorrupt } from '../errors.js';
@@ -47,6 +48,8 @@ export interface RepositoryDeps extends Omit<RunActorDeps, 'host' | 'commands'> 
   readonly live: Map<string, RunActor>;
   readonly slots: Slots;
   readonly tasks: TaskTracker;
+  readonly startChild: ActorHost['startChild'];
+  readonly cancelChild: ActorHost['cancelChild'];
 }
 
 /** What an append follows: a loaded run, or a new one without a snapshot. */
@@ -137,7 +140,7 @@ export class RunRepository implements ActorHost {
    * @returns the run after them, or null if another append came first
    */
   async append(runId: string, base: AppendBase, facts: readonly RunFact[]): Promise<RunState | null> {
-    const { log, system, ownAppends, tasks } = this.#deps;
+    const { log, system, states, tasks } = this.#deps;
     // 1. Seal the facts and compute the run after them.
     const { sealed, first, to } = this.#sealed(runId, base, facts);
     const before = base.snapshot?.context.run ?? null;
@@ -147,7 +150,7 @@ export class RunRepository implements ActorHost {
     try {
       // 2. Append them, until the log acknowledges or refuses.
       const retryPolicy = { system, waitsForRoom: base.waitsForRoom === true, signal: tasks.signal };
-      const { isRepeated } = await ownAppends.append(log, sealed, { before, after, retryPolicy });
+      const { isRepeated } = await states.append(log, sealed, { before, after, retryPolicy });
       if (kind === 'others') {
         this.onEventRecorded(runId, after.head.seq);
         this.notify(after);
@@ -219,8 +222,23 @@ export class RunRepository implements ActorHost {
     for (const observer of this.#observers) observer.onRunUpdated(run);
   }
 
+  onWaiting(isWaiting: boolean): void {
+    // As a run that is resumed after a pause, it takes a slot even if none is free.
+    if (isWaiting) this.#deps.slots.leave();
+    else this.#deps.slots.enter();
+  }
+
+  startChild(request: RunRequestedData): Promise<void> {
+    return this.#deps.startChild(request);
+  }
+
+  cancelChild(runId: string): void {
+    this.#deps.cancelChild(runId);
+  }
+
   onActorStopped(run: RunState): void {
     const { runId, phase, request, progress } = run;
+    const actor = this.#live.get(runId);
     if (!this.#live.delete(runId)) return;
     this.notify(run);
     const failure = failureOf(run)?.kind;
@@ -228,7 +246,7 @@ export class RunRepository implements ActorHost {
     const fields = { runId, status: phase.status, executionMode: request.executionMode, score: progress.shown.score };
     const more = { iterationCount: progress.iterationCount, ...(failure !== undefined && { failure }) };
     this.#deps.logger.info({ ...fields, ...more }, `run ${phase.status}`);
-    this.#deps.slots.leave();
+    if (actor?.isWaiting !== true) this.#deps.slots.leave();
   }
 
   reportFault(runId: string, error: unknown): void {

@@ -4,6 +4,7 @@
  * append is the only lock between instances.
  */
 import { LogUnavailable } from '../../eventlog/errors.js';
+import type { RecordedEvent } from '../../eventlog/port.js';
 import { checkAppend } from '../../eventlog/port.js';
 import { sealAppend } from '../../eventsourcing/aggregate.js';
 import type { RunFailedData, RunRequestedData } from '../../generated/schemas.js';
@@ -13,7 +14,7 @@ import { TaskTracker } from '../../system/async/task-tracker.js';
 import { BoundedMap } from '../../system/bounded-map.js';
 import type { RunCommand } from '../decide.js';
 import { decide } from '../decide.js';
-import { KeyReused, RunFinished, RunNotPaused, RunUnknown } from '../errors.js';
+import { ChildNotCancelled, KeyReused, RunFinished, RunNotPaused, RunUnknown } from '../errors.js';
 import type { RunFact } from '../events.js';
 import { claimsRun } from '../events.js';
 import { deadlineOf } from '../pauses/approvals.js';
@@ -28,10 +29,11 @@ import { openPauseOf } from '../state.js';
 import { factsAfter, readRun } from '../stream.js';
 import type { RunActor } from './actor.js';
 import type { AppendBase, RepositoryDeps, RunObserver } from './repository.js';
+import { ChildRuns } from './children.js';
 import { RunRepository } from './repository.js';
 import { Slots } from './slots.js';
 
-export interface RunsDeps extends Omit<RepositoryDeps, 'slots' | 'tasks'> {
+export interface RunsDeps extends Omit<RepositoryDeps, 'slots' | 'tasks' | 'startChild' | 'cancelChild'> {
   readonly maxActiveRuns: number;
   /** Which other instances are suspected to be dead. */
   readonly suspicions: { isSuspect(instanceId: string): boolean };
@@ -64,6 +66,7 @@ export class Runs {
   readonly #live: Map<string, RunActor>;
   readonly #slots: Slots;
   readonly #repository: RunRepository;
+  readonly #children: ChildRuns;
   /** Commands and claims, so that stop() can wait for them. */
   readonly #tasks = new TaskTracker();
   readonly #taking = semaphore(MAX_TAKING);
@@ -81,7 +84,20 @@ export class Runs {
       max: deps.maxActiveRuns,
       onAdmitted: (runId, knownSeq) => void this.#tasks.track(this.#take(runId, knownSeq)),
     });
-    this.#repository = new RunRepository({ ...deps, slots: this.#slots, tasks: this.#tasks });
+    const startChild = (request: RunRequestedData): Promise<void> => this.#children.start(request);
+    const cancelChild = (runId: string): void => this.#children.cancel(runId);
+    const own = { slots: this.#slots, tasks: this.#tasks, startChild, cancelChild };
+    this.#repository = new RunRepository({ ...deps, ...own });
+    this.#children = new ChildRuns({
+      ...deps,
+      tasks: this.#tasks,
+      repository: this.#repository,
+      startOnce: (request) => this.#startOnce(request),
+      cancel: async (runId) => {
+        await this.#cancel(runId, { type: 'CancelRun', actor: null }, { isChild: true });
+        this.dequeue(runId);
+      },
+    });
   }
 
   /** Adds an observer of the runs that are not live here. */
@@ -135,7 +151,7 @@ export class Runs {
     const chart = this.#deps.charts.of(request);
     // 1. Take a slot, or reserve a place in the queue.
     const hasSlot = this.#slots.tryEnter();
-    if (!hasSlot) this.#slots.reserve();
+    if (!hasSlot) this.#slots.reserve({ isChild: request.parentRun !== undefined });
     let run: RunState | null = null;
     try {
       // 2. Decide the first facts and record them; with a slot the run is then live.
@@ -201,7 +217,7 @@ export class Runs {
    * Cancels an unfinished run, whichever instance runs it.
    *
    * @param actor name of the key that cancels, or null if the service has none
-   * @throws {RunUnknown | RunFinished | RunCorrupt}
+   * @throws {RunUnknown | RunFinished | ChildNotCancelled | RunCorrupt}
    */
   async cancel(runId: string, actor: string | null = null): Promise<RunState> {
     await this.#ready;
@@ -210,13 +226,18 @@ export class Runs {
     return run;
   }
 
-  async #cancel(runId: string, command: RunCommand): Promise<RunState> {
+  /** @param isChild whether its parent cancels it */
+  async #cancel(runId: string, command: RunCommand, { isChild = false } = {}): Promise<RunState> {
+    const assertAlone = ({ parentRun }: RunState): void => {
+      if (parentRun !== null && !isChild) throw new ChildNotCancelled({ runId, parent: parentRun.runId });
+    };
     const finished = ({ phase }: RunState) => new RunFinished({ runId, status: phase.status, action: 'cancel' });
     for (;;) {
       this.#repository.assertTakingWork();
       // 1. The actor of a live run records the cancellation, unless it stops meanwhile.
       const actor = this.#live.get(runId);
       if (actor !== undefined) {
+        assertAlone(actor.run);
         const facts = await actor.send(command);
         if (facts?.length === 0) throw finished(actor.run);
         if (facts !== null) return actor.run;
@@ -229,6 +250,7 @@ export class Runs {
       const { chart, snapshot } = replayed;
       const { facts } = decide(chart, snapshot, { command, context: this.decisionContext() });
       if (facts.length === 0) throw finished(snapshot.context.run);
+      assertAlone(snapshot.context.run);
       const run = await this.#repository.append(runId, replayed, facts);
       if (run !== null) return run;
     }
@@ -238,7 +260,7 @@ export class Runs {
    * Records a human's decision on the open pause and, unless it ends the run, continues it here. A repeated
    * Idempotency-Key gets its earlier answer in every state of the run.
    *
-   * @throws {KeyReused | RunNotPaused | NotApprover | PauseMoved | OverrideRefused | VotesUsedUp | BudgetRefused | RunCorrupt}
+   * @throws {KeyReused | RunNotPaused | NotApprover | PauseMoved | AnotherDraftSeen | OverrideRefused | VotesUsedUp | BudgetRefused | RunCorrupt}
    *   or the request's `choice`, if it is an error; nothing is recorded
    */
   async decidePause(runId: string, request: DecisionRequest): Promise<DecisionAnswer> {
@@ -364,30 +386,44 @@ export class Runs {
       if (replayed === null) return false;
       // 2. Claim it unless a live instance owns it.
       const { chart, snapshot } = replayed;
-      const { ownership, phase } = snapshot.context.run;
-      const { owner } = ownership;
+      const { run } = snapshot.context;
+      const { owner } = run.ownership;
       const isOwn = owner === instanceId;
       // This takeover counts as one claim.
       const isHeldHere = this.#live.has(runId) || this.#repository.claimsInFlight(runId) > 1;
       const isOwned = isOwn ? isHeldHere : owner !== null && !suspicions.isSuspect(owner);
-      // An own run that was abandoned is not taken over from a dead owner, so it does not count as that.
-      const reason = phase.status === 'pending' ? 'started' : owner === null || isOwn ? 'handover' : 'recovered';
-      const command: RunCommand = { type: 'ClaimRun', reason };
+      const command = isOwned ? null : await this.#claimOf(run);
       const context = this.decisionContext();
-      const facts = isOwned ? [] : decide(chart, snapshot, { command, context }).facts;
+      const facts = command === null ? [] : decide(chart, snapshot, { command, context }).facts;
       if (facts.length === 0) {
-        this.#repository.notify(snapshot.context.run);
+        this.#repository.notify(run);
         return false;
       }
       // 3. Record the claim.
-      if ((await this.#repository.append(runId, { ...replayed, waitsForRoom: true }, facts)) !== null) return true;
+      const after = await this.#repository.append(runId, { ...replayed, waitsForRoom: true }, facts);
+      if (after !== null) return claimsRun(facts);
     }
     return false;
+  }
+
+  /** The command that claims a run. One of a council whose parent does not wait for it any more is cancelled instead. */
+  async #claimOf({ runId, phase, parentRun, ownership: { owner } }: RunState): Promise<RunCommand> {
+    if (parentRun !== null && !(await this.#children.isAwaited(runId, parentRun)))
+      return { type: 'CancelRun', actor: null };
+    if (phase.status === 'pending') return { type: 'ClaimRun', reason: 'started' };
+    // An own run that was abandoned is not taken over from a dead owner, so it does not count as that.
+    const isHandover = owner === null || owner === this.#deps.instanceId;
+    return { type: 'ClaimRun', reason: isHandover ? 'handover' : 'recovered' };
   }
 
   /** The context of a decision taken now. */
   decisionContext(): DecisionContext {
     return decisionContext(this.#deps);
+  }
+
+  /** Receives each event of a run once it is folded: see `ChildRuns`. */
+  onRunFolded(event: Pick<RecordedEvent, 'type'>, run: RunState): void {
+    this.#children.onRunFolded(event, run);
   }
 
   /** Makes the live actor of a run read the events that another instance has recorded. */

@@ -49,7 +49,9 @@ export class Slots {
    *
    * @throws {TooManyPending} when no further run may be queued
    */
-  reserve(): void {
+  reserve({ isChild = false } = {}): void {
+    // Its parent waits for it. The runs of one parent are bounded.
+    if (isChild) return void (this.#reserved += 1);
     if (this.#waiting.size + this.#reserved >= MAX_PENDING_RUNS) throw new TooManyPending({ limit: MAX_PENDING_RUNS });
     this.#reserved += 1;
   }

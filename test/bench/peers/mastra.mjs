@@ -49,18 +49,24 @@ const Text = z.object({ text: z.string() });
 
 function councilOf(model) {
   const master = createStep({
-    ...{ id: 'master', inputSchema: Round, outputSchema: Round },
+    id: 'master',
+    inputSchema: Round,
+    outputSchema: Round,
     execute: async ({ inputData }) => ({ ...inputData, draft: await model.draft(inputData.draft) }),
   });
   const critic = createStep({
-    ...{ id: 'critic', inputSchema: Round, outputSchema: Round },
+    id: 'critic',
+    inputSchema: Round,
+    outputSchema: Round,
     execute: async ({ inputData }) => {
       const { score, feedback } = await model.critique(inputData.draft);
       return { ...inputData, score, feedback: [...inputData.feedback, feedback] };
     },
   });
   const writer = createStep({
-    ...{ id: 'writer', inputSchema: Round, outputSchema: Text },
+    id: 'writer',
+    inputSchema: Round,
+    outputSchema: Text,
     execute: async ({ inputData }) => ({ text: await model.draft(inputData.draft) }),
   });
   const round = createWorkflow({ id: 'round', inputSchema: Round, outputSchema: Round })

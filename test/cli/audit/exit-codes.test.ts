@@ -40,8 +40,9 @@ describe('The exit code of the commands on the record of a run', () => {
   });
 
   after(async () => {
-    await bench.clear();
+    // Its folder is in that of the bench.
     await service.stop();
+    await bench.clear();
   });
 
   const council = (...words: readonly string[]): Promise<ChildExit> => bench.council(words);

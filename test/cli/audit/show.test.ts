@@ -101,7 +101,14 @@ describe('council show', () => {
     const agreement = { kendall_w: null, reviewers: 1, reason: 'few_reviewers' as const };
     const asked = { model: MODEL, order_shown: ['b', 'a'] };
     const answer = (step: number, member: string, text: string) => ({
-      ...{ step, node: 'p', member, label: member, model: MODEL, text, status: 'answered' as const, error: null },
+      step,
+      node: 'p',
+      member,
+      label: member,
+      model: MODEL,
+      text,
+      status: 'answered' as const,
+      error: null,
     });
     const failed = { member: 'b', panelStep: 4, step: 5, final: true, message: 'No such model' };
     const recorded = [
@@ -153,16 +160,14 @@ describe('council show', () => {
 
   it('keeps the executions before a fork apart, each with its own answers, rankings and result', () => {
     const answer = (step: number, text: string) => ({
-      ...{
-        step,
-        node: 'panel',
-        member: 'ash',
-        label: 'ash',
-        model: MODEL,
-        text,
-        status: 'answered' as const,
-        error: null,
-      },
+      step,
+      node: 'panel',
+      member: 'ash',
+      label: 'ash',
+      model: MODEL,
+      text,
+      status: 'answered' as const,
+      error: null,
     });
     const of = { node: 'rank', model: MODEL, order_shown: ['ash'], ranking: ['ash'], comment: '' };
     const agreement = { kendall_w: null, reviewers: 1, reason: 'few_reviewers' as const };
@@ -175,7 +180,8 @@ describe('council show', () => {
           { ...of, step: 5, reviewer: 'elm' },
         ],
         results: [2, 5].map((step) => ({ step, node: 'rank', points, agreement })),
-        ...{ analyses: [], juries: [] },
+        analyses: [],
+        juries: [],
       },
       [],
       plain,
@@ -189,7 +195,10 @@ describe('council show', () => {
     const answer = { step: 1, node: 'panel', label: 'ash', member: 'ash', model: MODEL, text: null, error: null };
     const text = deliberationText(
       {
-        ...{ rankings: [], results: [], analyses: [], juries: [] },
+        rankings: [],
+        results: [],
+        analyses: [],
+        juries: [],
         answers: [
           { ...answer, status: 'discarded' },
           { ...answer, member: 'elm', status: 'failed', error: 'No \u001b[2J such thing' },

@@ -136,7 +136,8 @@ describe(`council tail (SEED=${SEED})`, () => {
     const ended = await bench.council(['tail', NO_RUN, '--url', url]);
     cut.close();
     expect(ended).to.include({
-      ...{ code: 3, stdout: '' },
+      code: 3,
+      stdout: '',
       stderr: `Cannot reach the service at ${url}: is it running?\n`,
     });
   });

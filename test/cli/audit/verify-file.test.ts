@@ -123,7 +123,7 @@ describe(`council verify on a file (SEED=${SEED})`, () => {
     }
     const split = Buffer.concat([bytesOf(lines.slice(0, 2)), Buffer.from([0xff, 0x0a])]);
     expect((await verified(split)).firstDifference).to.deep.equal({ seq: 2, what: 'its line is not UTF-8' });
-    const endless = Buffer.concat([bytesOf(lines.slice(0, 1)), Buffer.alloc(5 * 1024 * 1024, 'x')]);
+    const endless = Buffer.concat([bytesOf(lines.slice(0, 1)), Buffer.alloc(9 * 1024 * 1024, 'x')]);
     expect((await verified(endless)).firstDifference?.what).to.include('longer than');
   });
 });

@@ -48,7 +48,9 @@ describe('A draft of a blueprint', () => {
     expect(draft.nodes[1]).to.deep.equal({ id: 'b', position: { x: 10, y: 20, z: 6 } });
     expect(draft.edges[0]).to.deep.equal({
       ...KEPT.edges[0],
-      ...{ source: 'first', type: 'conditional', condition: 'approve' },
+      source: 'first',
+      type: 'conditional',
+      condition: 'approve',
     });
   });
 

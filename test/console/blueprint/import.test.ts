@@ -13,14 +13,25 @@ const DRAWN = {
   nodes: [
     { id: 'start', type: 'input', data: { label: 'Start' }, position: { x: 0, y: 0 } },
     {
-      ...{ id: '1', type: 'agentNode', position: { x: 100, y: 20.5 }, width: 150, selected: true },
+      id: '1',
+      type: 'agentNode',
+      position: { x: 100, y: 20.5 },
+      width: 150,
+      selected: true,
       data: { label: 'Writer', system_prompt: 'Write.', model: 'gpt-4', tools: ['web_search'], color: '#0af' },
     },
     {
-      ...{ id: '2', type: 'agentNode', position: { x: 300, y: 20 } },
+      id: '2',
+      type: 'agentNode',
+      position: { x: 300, y: 20 },
       data: {
-        ...{ label: 'Gate', role: 'critic', systemPrompt: 'Judge.', temperature: '0.2', max_tokens: 500 },
-        ...{ model: { name: 'gemini-pro' }, tools: { pdfReader: true, webSearch: false } },
+        label: 'Gate',
+        role: 'critic',
+        systemPrompt: 'Judge.',
+        temperature: '0.2',
+        max_tokens: 500,
+        model: { name: 'gemini-pro' },
+        tools: { pdfReader: true, webSearch: false },
       },
     },
     { id: '3', type: 'agentNode', data: { name: 'Editor', config: { prompt: 'Polish.', pdf_reader: true } } },
@@ -41,7 +52,10 @@ describe('A blueprint from a file', () => {
 
   it('keeps its approval rule, budget, fallbacks and model options', () => {
     const kept = {
-      ...{ approvals: { quorum: 2 }, budget: { usd: 0.5 }, fallbacks: ['other'], god_mode: 'always' },
+      approvals: { quorum: 2 },
+      budget: { usd: 0.5 },
+      fallbacks: ['other'],
+      god_mode: 'always',
       model_options: { god_mode: true },
     };
     const read = importBlueprint(JSON.stringify({ ...DRAWN, ...kept }), 'board.json');
@@ -53,12 +67,20 @@ describe('A blueprint from a file', () => {
     expect(draft.name).to.equal('Board');
     expect(draft.nodes.map(({ id }) => id)).to.deep.equal(['1', '2', '3', '4']);
     expect(draft.nodes[0]).to.deep.include({
-      ...{ label: 'Writer', systemPrompt: 'Write.', model: 'gpt-4', tools: { webSearch: true, pdfReader: false } },
+      label: 'Writer',
+      systemPrompt: 'Write.',
+      model: 'gpt-4',
+      tools: { webSearch: true, pdfReader: false },
     });
     expect(draft.nodes[0]).not.to.have.property('type');
     expect(draft.nodes[1]).to.deep.include({
-      ...{ label: 'Gate', type: 'critic', systemPrompt: 'Judge.', model: 'gemini-pro', temperature: 0.2 },
-      ...{ maxOutputTokens: 500, tools: { webSearch: false, pdfReader: true } },
+      label: 'Gate',
+      type: 'critic',
+      systemPrompt: 'Judge.',
+      model: 'gemini-pro',
+      temperature: 0.2,
+      maxOutputTokens: 500,
+      tools: { webSearch: false, pdfReader: true },
     });
     expect(draft.nodes[2]).to.deep.include({ label: 'Editor', systemPrompt: 'Polish.' });
     expect(draft.nodes[2]?.tools).to.deep.equal({ webSearch: false, pdfReader: true });

@@ -50,6 +50,18 @@ describe('Event texts', () => {
     ]);
   });
 
+  it('say how long a person had the draft before them, unless nobody knows', () => {
+    const [decided] = history('god-quorum').filter(({ type }) => type === 'GateDecided');
+    if (decided?.type !== 'GateDecided') throw new Error('Nobody decided');
+    const after = (ms: number, draftSha256: string | null): string => {
+      const review = { draftSha256, openedAt: new Date(Date.parse(decided.at) - ms).toISOString() };
+      return eventText({ ...decided, data: { ...decided.data, action: 'approve', modifiedState: null, review } });
+    };
+    expect(after(200_000, 'ab')).to.match(/^ann approved this draft after 3 min 20 s\. Next/);
+    expect(after(-1, 'ab')).to.match(/^ann approved the run\. Next/);
+    expect(after(200_000, null)).to.match(/^ann approved the run\. Next/);
+  });
+
   it('name who decided what', () => {
     const said = (name: string, type: string) =>
       history(name)

@@ -6,7 +6,9 @@ import { seededRandom } from '../../support/seeded-random.js';
 
 const node = (id: string): NodeToPlace => ({ id, width: 160, height: 60 });
 const edge = (source: string, target: string, more: Partial<EdgeToPlace> = {}): EdgeToPlace => ({
-  ...{ id: `${source}->${target}`, source, target },
+  id: `${source}->${target}`,
+  source,
+  target,
   ...more,
 });
 const LOOP = [edge('write', 'judge'), edge('judge', 'write', { isBack: true }), edge('judge', 'polish')];

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { draftTree } from '../../../src/console/record/draft-tree.js';
-import { tokensOf } from '../../../src/console/record/markdown.js';
+import { draftTree } from '../../../src/draft/draft-tree.js';
+import { tokensOf } from '../../../src/draft/markdown.js';
 import { plainDraft, withoutMarks } from '../../../src/console/record/plain-draft.js';
 import { hostileTexts } from '../../support/hostile-texts.js';
 

@@ -51,8 +51,8 @@ for (const [name, build] of PROVIDERS) {
           '<page cite="https://example.org/a" title="A">\nAbout A.\n</page>\n\n' +
           '<page cite="https://example.org/b" title="B">\nAbout B.\n</page>',
         hits: [
-          { url: 'https://example.org/a', title: 'A', score: 0.9 },
-          { url: 'https://example.org/b', title: 'B', score: null },
+          { url: 'https://example.org/a', title: 'A', score: 0.9, text: 'About A.' },
+          { url: 'https://example.org/b', title: 'B', score: null, text: 'About B.' },
         ],
       });
     });
@@ -67,7 +67,7 @@ for (const [name, build] of PROVIDERS) {
       const long = `https://example.org/${'\u6728'.repeat(900)}`;
       server.answerBy([sends({ results: [long, 'https://example.org/b'].map((url) => ({ url, title: 'x' })) })]);
       const outcome = await tool.run({ query: 'oaks' }, { signal: new AbortController().signal, maxBytes: 8_000 });
-      expect(outcome).to.deep.include({ hits: [{ url: 'https://example.org/b', title: 'x', score: null }] });
+      expect(outcome).to.deep.include({ hits: [{ url: 'https://example.org/b', title: 'x', score: null, text: '' }] });
     });
 
     it('ignores entries without a web address or with wrong types', async () => {
@@ -82,7 +82,7 @@ for (const [name, build] of PROVIDERS) {
       ];
       server.answerBy([sends({ results: entries })]);
       const outcome = await search();
-      expect(outcome).to.deep.include({ hits: [{ url: 'http://example.org/', title: '', score: null }] });
+      expect(outcome).to.deep.include({ hits: [{ url: 'http://example.org/', title: '', score: null, text: '' }] });
     });
 
     it('says that nothing was found', async () => {

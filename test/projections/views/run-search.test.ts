@@ -38,7 +38,7 @@ describe(`Search for runs (SEED=${SEED})`, () => {
     dir = tempDir();
     asked = [];
     database = createViewsFile(join(dir.path, 'views.sqlite'), { identity: 'log' });
-    store = viewsStore(recording(database));
+    store = viewsStore(recording(database), join(dir.path, 'views.sqlite'));
   });
   afterEach(() => {
     store.close();
@@ -56,7 +56,8 @@ describe(`Search for runs (SEED=${SEED})`, () => {
     });
   }
 
-  const write = (...runs: readonly RunSummary[]): void => store.write({ runs, blueprints: [], documents: [] }, null);
+  const write = (...runs: readonly RunSummary[]): void =>
+    store.write({ runs, blueprints: [], documents: [], leaves: [] }, null);
   const idsOf = (query: Partial<RunListQuery>): readonly string[] =>
     store.list({ limit: ALL, offset: 0, ...query }).map(({ id }) => id);
   const found = (q: string): readonly string[] => idsOf({ filter: { q } });

@@ -16,17 +16,19 @@ const ENDED = { status: 'completed', completedAt: '2026-01-01T00:00:10.000Z', cr
 describe('The totals of ended runs', () => {
   let dir: TempDir;
   let store: ViewsStore;
+  const file = (): string => join(dir.path, 'views.sqlite');
 
   beforeEach(() => {
     dir = tempDir();
-    store = viewsStore(createViewsFile(join(dir.path, 'views.sqlite'), { identity: 'log' }));
+    store = viewsStore(createViewsFile(file(), { identity: 'log' }), file());
   });
   afterEach(() => {
     store.close();
     dir.remove();
   });
 
-  const write = (...runs: readonly RunSummary[]): void => store.write({ runs, blueprints: [], documents: [] }, null);
+  const write = (...runs: readonly RunSummary[]): void =>
+    store.write({ runs, blueprints: [], documents: [], leaves: [] }, null);
   const totals = (): OverviewRows => store.overview({ days: ['2026-01-01', '2026-01-31'], waitingSince: [] });
 
   it('count a run when it has ended, once', () => {

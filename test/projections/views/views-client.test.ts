@@ -32,7 +32,7 @@ describe('Stored views with an SQLite fault', () => {
     file = join(folder, 'views.sqlite');
     mkdirSync(folder);
     await open();
-    await views.write({ runs: [summary('a'), summary('b')], blueprints: [], documents: [] }, null);
+    await views.write({ runs: [summary('a'), summary('b')], blueprints: [], documents: [], leaves: [] }, null);
     await views.close();
     const bytes = readFileSync(file);
     await open();
@@ -76,7 +76,7 @@ describe('Stored views with an SQLite fault', () => {
 
   it('store the corrupt runs again, so that a filter finds them as failed', async () => {
     await failTogether();
-    await views.write({ runs: [summary('a'), summary('b')], blueprints: [], documents: [] }, null);
+    await views.write({ runs: [summary('a'), summary('b')], blueprints: [], documents: [], leaves: [] }, null);
     expect((await views.list(FAILED)).map(({ id }) => id)).to.deep.equal(['b']);
     await views.close();
     await open();
@@ -111,7 +111,7 @@ describe('Stored views with an SQLite fault', () => {
     changeViews(dir.path, "INSERT INTO meta VALUES ('touched', ''); PRAGMA wal_checkpoint(TRUNCATE)");
     writeFileSync(file, readFileSync(file).fill(0, 4_096));
     expect(
-      await rejectionOf(views.write({ runs: [summary('a')], blueprints: [], documents: [] }, null)),
+      await rejectionOf(views.write({ runs: [summary('a')], blueprints: [], documents: [], leaves: [] }, null)),
     ).to.be.instanceOf(ViewsLost);
     system.advance(29_999);
     expect(views.isOpen).to.equal(false);

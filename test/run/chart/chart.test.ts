@@ -19,6 +19,7 @@ import {
   activeNodes,
   wrote,
 } from '../../support/given.js';
+import { NO_EFFORT, usageOf } from '../../../src/run/effort.js';
 import { finalDraftOf } from '../../../src/run/state.js';
 import { flatState } from '../../support/whole-run.js';
 
@@ -36,8 +37,14 @@ type FactName =
   | 'NodeFailed b';
 
 const VOTE: VoteCastData = {
-  ...{ gate: 1, action: 'approve', modifiedState: null, actor: 'ann', comment: null },
-  ...{ shownDraftHash: null, keyHash: null, bodyHash: 'b' },
+  gate: 1,
+  action: 'approve',
+  modifiedState: null,
+  actor: 'ann',
+  comment: null,
+  shownDraftHash: null,
+  keyHash: null,
+  bodyHash: 'b',
 };
 
 const AT = '2026-01-01T00:00:00.000Z';
@@ -58,6 +65,17 @@ function factsOn(graph: Graph): Readonly<Record<FactName, RunFact>> {
     RunResumed: { type: 'RunResumed', data: { epoch: 1, gate: 1, nextNodes: ['a'] } },
     NodeStarted: nodeStarted({ node: 'a', ...attempt }),
     'NodeStarted b': nodeStarted({ node: 'b', step: 2, attempt: 1 }),
+    ChildStarted: {
+      type: 'ChildStarted',
+      data: { node: 'a', step: 1, index: 0, child: RUN_ID, topicHash: '' },
+    },
+    ChildEnded: {
+      type: 'ChildEnded',
+      data: {
+        ...{ node: 'a', step: 1, index: 0, child: RUN_ID, status: 'completed', headHash: '', output: 'd' },
+        ...{ costUsd: null, usage: usageOf(NO_EFFORT) },
+      },
+    },
     CallReserved: {
       type: 'CallReserved',
       data: { node: 'a', ...attempt, usage, costUsd: null, reserved: { tokens: 1, usd: null } },
@@ -130,6 +148,9 @@ const ALLOWED: Readonly<Record<FactName, string>> = {
   NodeStarted: '.ia......',
   'NodeStarted b': '.......s.',
   CallReserved: '..a......',
+  // No node of these graphs is a council.
+  ChildStarted: '.........',
+  ChildEnded: '.........',
   ToolCalled: '..a......',
   'ToolCalled b': '.........',
   NodeCompleted: '..a......',

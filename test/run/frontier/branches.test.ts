@@ -267,7 +267,9 @@ describe('A join', () => {
   it('joins scores to the same result in every order', () => {
     const by = (scoreBy: string | null, scoreFrom: string, score: number): Branch => ({
       ...EMPTY_BRANCH,
-      ...{ score, scoreFrom, scoreBy },
+      score,
+      scoreFrom,
+      scoreBy,
     });
     const branches = [by('k', '4', 1), by('k', '10', 9), by('other', '5', 7), by(null, 'g1', 8)];
     const into = { from: '11', by: 'b', labelOf: (id: string) => id };

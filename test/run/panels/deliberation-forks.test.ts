@@ -151,6 +151,8 @@ function replyTo({ answer, promptInput, model }: ModelRequest, index: number): R
   switch (answer) {
     case 'draft':
       return promptInput.topic === PARENT && model === 'mind-4' ? 'hold' : { text: `Answer number ${index}.` };
+    case 'output':
+      return { text: '{}' };
     case 'critique':
       return { text: JSON.stringify({ score: 8, feedback: `Feedback ${index}` }) };
     case 'ranking':

@@ -111,7 +111,10 @@ describe('The analysis that nodes after a judge read', () => {
     });
     const nodes = [panel, { id: 'judge', role: 'judge' as const }, { id: 'order', role: 'rank' as const }];
     const analysis = {
-      ...{ consensus: ['mind-b is right.'], contradictions: [], partial_coverage: [], unique_insights: [] },
+      consensus: ['mind-b is right.'],
+      contradictions: [],
+      partial_coverage: [],
+      unique_insights: [],
       blind_spots: ['As offline/mind-c I see none.'],
     };
     const story = given(graphWith(nodes, edges)).whenAll(answered('a'), answered('b'), answered('c'), (run) =>

@@ -19,7 +19,10 @@ const later = (ms: number): string => new Date(Date.parse(AT) + ms).toISOString(
 
 const member = (id: string) => ({ id, label: id.toUpperCase() });
 const PANEL: Partial<GraphNode> & { id: string } = {
-  ...{ id: 'panel', role: 'panel', countsIteration: true, graceMs: 30_000 },
+  id: 'panel',
+  role: 'panel',
+  countsIteration: true,
+  graceMs: 30_000,
   members: ['m1', 'm2', 'm3'].map(member),
 };
 const edge = (source: string, target: string, condition: string | null = null) => {
@@ -55,7 +58,12 @@ describe('A panel', () => {
     expect(story.run.progress).to.include({ iterationCount: 1, executions: 2, steps: 4 });
     expect(closed(story)).to.deep.equal([
       {
-        ...{ node: 'panel', panelStep: 1, answered: ['m1', 'm2', 'm3'], failed: [], discarded: [], result: null },
+        node: 'panel',
+        panelStep: 1,
+        answered: ['m1', 'm2', 'm3'],
+        failed: [],
+        discarded: [],
+        result: null,
         route: { next: ['write'], reason: 'linear edge' },
       },
     ]);
@@ -182,7 +190,9 @@ describe('A jury', () => {
   it('scores with the aggregate of its members, and reports how they agree over its rounds', () => {
     const first = given(jury).whenAll(wrote('write'), ...scores(5, 7, 6));
     expect(closed(first)[0]?.result).to.deep.equal({
-      ...{ score: 6, aggregate: 'median', feedback: '## A\nfrom a\n\n## B\nfrom b\n\n## C\nfrom c' },
+      score: 6,
+      aggregate: 'median',
+      feedback: '## A\nfrom a\n\n## B\nfrom b\n\n## C\nfrom c',
       agreement: { alpha: null, spread: 2, members: 3, reason: 'one_round' },
     });
     expect(closed(first)[0]?.route.next).to.deep.equal(['write']);
@@ -195,7 +205,11 @@ describe('A jury', () => {
 
 describe('Two panels that join', () => {
   const panel = (id: string, members: readonly string[]): Partial<GraphNode> & { id: string } => ({
-    ...{ id, role: 'panel', countsIteration: true, graceMs: 0, members: members.map(member) },
+    id,
+    role: 'panel',
+    countsIteration: true,
+    graceMs: 0,
+    members: members.map(member),
   });
   const joined = (last: Partial<GraphNode> & { id: string }) =>
     graphWith(

@@ -33,7 +33,10 @@ describe(`${RUNS} runs whose models answer at once`, () => {
       return model.ask(request, call);
     };
     const engine = await openTestEngine({
-      ...{ path: dir.path, model: { ...model, ask }, maxModelCalls: 2 * RUNS, decorate: counting },
+      path: dir.path,
+      model: { ...model, ask },
+      maxModelCalls: 2 * RUNS,
+      decorate: counting,
     });
     const runIds = Array.from({ length: RUNS }, () => nodeSystem().uuid());
     await Promise.all(runIds.map((runId) => engine.registry.start(runRequest(runId))));

@@ -146,7 +146,7 @@ describe('Concurrent decisions', () => {
     const runIds = await Promise.all(Array.from({ length: 50 }, () => startGodRun(engine, line)));
     for (const runId of runIds) await pausedBefore(engine, runId, 'one');
     await engine.queries.list({ limit: 1, offset: 0 });
-    expect(engine.views.size).to.equal(0);
+    expect(engine.states.size).to.equal(0);
   });
 
   it('shows paused runs as paused in the history and to a poll', async () => {

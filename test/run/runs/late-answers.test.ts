@@ -229,7 +229,8 @@ describe('A start that the log acknowledges late', () => {
     const [cancel, broken] = [heldAnswer(), heldAnswer()];
     let requests = 0;
     const model: LanguageModel = {
-      ...{ provider: 'breaking', defaultModel: 'breaking-1' },
+      provider: 'breaking',
+      defaultModel: 'breaking-1',
       async ask(request, { signal }) {
         requests += 1;
         await broken.given();

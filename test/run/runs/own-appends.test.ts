@@ -1,15 +1,16 @@
 import { expect } from 'chai';
 import type { EventLog } from '../../../src/eventlog/port.js';
 import { positionFromText } from '../../../src/eventlog/port.js';
-import type { OwnAppend } from '../../../src/run/runs/own-appends.js';
+import type { OwnAppend } from '../../../src/run/runs/states.js';
 import { nodeSystem } from '../../../src/system/system.js';
-import { OwnAppends } from '../../../src/run/runs/own-appends.js';
+import { RunStates } from '../../../src/run/runs/states.js';
 import type { RunEvent } from '../../../src/run/events.js';
 import type { RunState } from '../../../src/run/state.js';
 import { begun } from '../../support/given.js';
 import { runRequest } from '../../support/open-engine.js';
 import { rejectionOf } from '../../support/rejection.js';
 
+const NOTHING = { fold: async () => null, async *events() {} };
 const RUN = begun(runRequest('one')).run;
 
 /** A run whose last event has this revision. */
@@ -35,7 +36,7 @@ describe('An append of this instance that the subscription delivers', () => {
   const retryPolicy = { system: nodeSystem(), signal };
   /** Appends events by a log that calls a function before it acknowledges them. */
   const append = (
-    own: OwnAppends,
+    own: RunStates,
     onAppend: () => void,
     recorded = eventsAt(2, 3),
     states: Pick<OwnAppend, 'before' | 'after'> = { before, after },
@@ -51,34 +52,33 @@ describe('An append of this instance that the subscription delivers', () => {
   };
 
   it('gives the run after it, even if unacknowledged, and is forgotten after its last event', async () => {
-    const own = new OwnAppends();
+    const own = new RunStates(NOTHING);
     await append(own, () => {
-      expect(own.stateAfter('one', comesBack(2))).to.equal(after);
+      expect(own.folded('one', comesBack(2))).to.equal(after);
     });
-    expect(own.stateAfter('one', comesBack(3))).to.equal(after);
-    expect(own.size).to.equal(0);
-    expect(own.stateAfter('one', comesBack(3))).to.equal(null);
+    expect(own.folded('one', comesBack(3))).to.equal(after);
+    expect(own.folded('one', comesBack(3))).to.equal(null);
   });
 
   it('gives the recorded run, not the run after it, for an earlier event', async () => {
-    const own = new OwnAppends();
+    const own = new RunStates(NOTHING);
     await append(own, () => {
-      expect(own.stateAfter('one', comesBack(0))).to.equal(before);
-      expect(own.stateAfter('one', comesBack(1))).to.equal(before);
+      expect(own.folded('one', comesBack(0))).to.equal(before);
+      expect(own.folded('one', comesBack(1))).to.equal(before);
     });
   });
 
   it('gives nothing for an event that another instance recorded in its place', async () => {
-    const own = new OwnAppends();
+    const own = new RunStates(NOTHING);
     await append(own, () => {
-      expect(own.stateAfter('one', comesBack(2, 'of another'))).to.equal(null);
-      expect(own.stateAfter('one', comesBack(4))).to.equal(null);
-      expect(own.stateAfter('two', comesBack(2))).to.equal(null);
+      expect(own.folded('one', comesBack(2, 'of another'))).to.equal(null);
+      expect(own.folded('one', comesBack(4))).to.equal(null);
+      expect(own.folded('two', comesBack(2))).to.equal(null);
     });
   });
 
   it('is forgotten if it failed', async () => {
-    const own = new OwnAppends();
+    const own = new RunStates(NOTHING);
     const refused = new Error('refused');
     expect(
       await rejectionOf(
@@ -87,17 +87,17 @@ describe('An append of this instance that the subscription delivers', () => {
         }),
       ),
     ).to.equal(refused);
-    expect(own.stateAfter('one', comesBack(2))).to.equal(null);
+    expect(own.folded('one', comesBack(2))).to.equal(null);
     expect(own.size).to.equal(0);
   });
 
   it('is forgotten if more runs have appends in flight than the limit', async () => {
-    const own = new OwnAppends(2);
+    const own = new RunStates(NOTHING, { runs: 2, text: Number.MAX_SAFE_INTEGER });
     for (const runId of ['one', 'two', 'three']) {
       await append(own, () => undefined, eventsAt(0), { before: null, after: runAt(0, runId) });
     }
     expect(own.size).to.equal(2);
-    expect(own.stateAfter('one', comesBack(0))).to.equal(null);
-    expect(own.stateAfter('three', comesBack(0))?.runId).to.equal('three');
+    expect(own.folded('one', comesBack(0))).to.equal(null);
+    expect(own.folded('three', comesBack(0))?.runId).to.equal('three');
   });
 });

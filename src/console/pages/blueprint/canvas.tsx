@@ -1,7 +1,7 @@
 /** The graph of a draft, editable by mouse and keyboard, and the list of its problems. */
 import type { Signal } from '@preact/signals';
 import { useSignal } from '@preact/signals';
-import { useMemo } from 'preact/hooks';
+import { useEffect, useMemo } from 'preact/hooks';
 import type { LayoutGraph } from '../../record/placement.js';
 import { countOf } from '../../record/counts.js';
 import { graphLayout, useChunk } from '../../ui/chunks.js';
@@ -31,7 +31,15 @@ interface DrawnProps {
 
 function Drawn({ editor, layoutGraph }: DrawnProps) {
   const [draft, roles, findings] = [editor.draft.value, editor.roles.value, editor.findings.value];
-  const drawing = useMemo(() => drawingOf(draft, { roles, findings, layoutGraph }), [draft, roles, findings]);
+  const councils = editor.councils.value;
+  const hasCouncils = draft.nodes.some(({ type }) => type === 'council');
+  useEffect(() => {
+    if (hasCouncils) editor.loadCouncils();
+  }, [editor, hasCouncils]);
+  const drawing = useMemo(
+    () => drawingOf(draft, { roles, findings, councils, layoutGraph }),
+    [draft, roles, findings, councils],
+  );
   const selected = editor.selected.value;
   const selectedId = selected === null ? null : drawnId(selected);
 

@@ -59,9 +59,19 @@ function comparable({
   entry = '',
   god_mode = 'optional',
   model_options = {},
+  documents = [],
+  output_schema = {},
 }: Draft) {
   return {
-    ...{ name, approvals, budget, fallbacks, entry, god_mode, model_options },
+    name,
+    approvals,
+    budget,
+    fallbacks,
+    entry,
+    god_mode,
+    model_options,
+    documents,
+    output_schema,
     nodes,
     edges: edges.map((edge) => ({ ...edge, id: edge.id ?? `${edge.source}->${edge.target}` })),
   };

@@ -27,9 +27,16 @@ export interface Draft {
   readonly god_mode?: CouncilGodMode | undefined;
   /** How programs run it as a model. */
   readonly model_options?: ModelOptions | undefined;
+  /** Ids of the documents that the PDF reader searches; absent: all. */
+  readonly documents?: string[] | undefined;
+  /** JSON Schema of the final output. */
+  readonly output_schema?: BlueprintCreate['output_schema'];
 }
 
-type Options = Pick<BlueprintCreate, 'approvals' | 'budget' | 'fallbacks' | 'entry' | 'god_mode' | 'model_options'>;
+type Options = Pick<
+  BlueprintCreate,
+  'approvals' | 'budget' | 'fallbacks' | 'entry' | 'god_mode' | 'model_options' | 'documents' | 'output_schema'
+>;
 
 /** The optional fields of a blueprint that a draft has. */
 function optionsOf({
@@ -39,6 +46,8 @@ function optionsOf({
   entry,
   god_mode,
   model_options,
+  documents,
+  output_schema,
 }: Pick<Draft, keyof Options>): Options {
   return {
     ...(approvals !== undefined && { approvals }),
@@ -47,6 +56,8 @@ function optionsOf({
     ...(entry !== undefined && { entry }),
     ...(god_mode !== undefined && { god_mode }),
     ...(model_options !== undefined && { model_options }),
+    ...(documents !== undefined && { documents }),
+    ...(output_schema !== undefined && { output_schema }),
   };
 }
 
@@ -58,6 +69,8 @@ export function optionsIn({
   entry,
   god_mode,
   model_options,
+  documents,
+  output_schema,
 }: Readonly<Record<string, unknown>>): Options {
   return {
     ...(isRecord(approvals) && { approvals }),
@@ -66,6 +79,8 @@ export function optionsIn({
     ...((god_mode === 'always' || god_mode === 'optional') && { god_mode }),
     ...(isRecord(model_options) && { model_options }),
     ...(Array.isArray(fallbacks) && { fallbacks: fallbacks.map(String) }),
+    ...(Array.isArray(documents) && { documents: documents.map(String) }),
+    ...(isRecord(output_schema) && { output_schema }),
   };
 }
 
@@ -81,6 +96,8 @@ const NODE_ROLES: Readonly<Record<NodeRole, true>> = {
   panel: true,
   rank: true,
   judge: true,
+  format: true,
+  council: true,
 };
 
 export function isRole(text: string): text is NodeRole {
@@ -115,6 +132,8 @@ export function updateOf(draft: Draft, saved: Pick<Blueprint, keyof Options>): B
     ...(had.entry !== undefined && { entry: null }),
     ...(had.god_mode !== undefined && { god_mode: null }),
     ...(had.model_options !== undefined && { model_options: null }),
+    ...(had.documents !== undefined && { documents: null }),
+    ...(had.output_schema !== undefined && { output_schema: null }),
     ...bodyOf(draft),
   };
 }

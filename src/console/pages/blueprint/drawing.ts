@@ -31,11 +31,13 @@ export function partOf(id: string): Part {
 export interface Marks {
   readonly roles: ReadonlyMap<string, NodeRole>;
   readonly findings: readonly Finding[];
+  /** The names of saved councils, by id. */
+  readonly councils: ReadonlyMap<string, string>;
 }
 
 export function drawingOf(
   draft: Draft,
-  { roles, findings, layoutGraph }: Marks & { readonly layoutGraph: LayoutGraph },
+  { roles, findings, councils, layoutGraph }: Marks & { readonly layoutGraph: LayoutGraph },
 ): Drawing {
   const faultOf = (part: Part): string | null => findingAt(findings, part)?.message ?? null;
   const ids = draft.nodes.map(({ id }) => id);
@@ -45,13 +47,12 @@ export function drawingOf(
   });
   const { entry, back } = drawnGraph(ids, chosen, draft.entry);
   const nodes = draft.nodes.map((node, at): GraphNodeShown => {
-    const { id, label = id, type, model, tools } = node;
+    const { id, label = id, type } = node;
     const role = type ?? roles.get(id) ?? 'agent';
-    const extras = [model, tools?.webSearch === true && 'web', tools?.pdfReader === true && 'PDF'].filter(Boolean);
-    const place = id === entry && ids.length > 1 && 'first';
-    const words = [[roleText(node, role), place].filter(Boolean).join(', '), ...extras].filter((each) => each !== '');
+    const words = [roleText(node, role, councils), id === entry && ids.length > 1 && 'first'].filter(Boolean);
+    const about = [words.join(', '), ...(role === 'council' ? [] : callWords(node))].filter((each) => each !== '');
     const part = { kind: 'node', at } as const;
-    return { id: drawnId(part), label, about: words.join(' · '), kind: role, fault: faultOf(part) };
+    return { id: drawnId(part), label, about: about.join(' · '), kind: role, fault: faultOf(part) };
   });
   const nodeId = (id: string): string => drawnId({ kind: 'node', at: ids.indexOf(id) });
   const edges = chosen.map((edge): GraphEdgeShown => {
@@ -62,8 +63,13 @@ export function drawingOf(
   return { ...withPositions(draft, nodes, () => laidOut({ nodes, edges }, layoutGraph)), edges };
 }
 
-function roleText(node: BlueprintNode, role: NodeRole): string | null {
-  const { members = [] } = node;
+function callWords({ model = '', tools }: BlueprintNode): readonly string[] {
+  return [model, tools?.webSearch === true ? 'web' : '', tools?.pdfReader === true ? 'PDF' : ''];
+}
+
+function roleText(node: BlueprintNode, role: NodeRole, councils: Marks['councils']): string | null {
+  const { members = [], council } = node;
+  if (role === 'council' && council !== undefined) return councils.get(council) ?? council;
   const own = editorRole(node, role);
   const name = roleName(role, members.length > 0);
   return uses(own, 'members') && members.length > 0 ? `${name} of ${members.length}` : name;

@@ -30,6 +30,8 @@ const KNOWN = [
   'entry',
   'god_mode',
   'model_options',
+  'documents',
+  'output_schema',
   'id',
   'version',
   'createdAt',

@@ -13,6 +13,14 @@ export const MOST_MEMBERS = 8;
 /** Members of a new panel or jury. */
 const FIRST_MEMBERS = 3;
 
+/** The schema of a new format. */
+const FIRST_SCHEMA = {
+  type: 'object',
+  properties: { answer: { type: 'string' } },
+  required: ['answer'],
+  additionalProperties: false,
+};
+
 export function isEditorRole(text: string): text is ShownRole {
   return Object.hasOwn(ROLES, text);
 }
@@ -23,24 +31,36 @@ export function editorRole({ members = [] }: BlueprintNode, role: NodeRole): Sho
 }
 
 /** The fields of a node that only some roles use. */
-type RoleField = 'members' | 'quorum' | 'graceMs' | 'keep' | 'aggregate';
+const ROLE_FIELDS = [
+  ...(['members', 'quorum', 'graceMs', 'keep', 'aggregate', 'schema'] as const),
+  ...(['council', 'topic', 'for_each', 'max_parallel', 'on_error'] as const),
+] as const;
+
+type RoleField = (typeof ROLE_FIELDS)[number];
 
 const USED: Readonly<Record<ShownRole, readonly RoleField[]>> = {
-  ...{ agent: [], critic: [], judge: [], rank: ['members', 'keep'] },
-  ...{ panel: ['members', 'quorum', 'graceMs'], jury: ['members', 'quorum', 'graceMs', 'aggregate'] },
+  agent: [],
+  critic: [],
+  judge: [],
+  format: ['schema'],
+  council: ['council', 'topic', 'for_each', 'max_parallel', 'on_error'],
+  rank: ['members', 'keep'],
+  panel: ['members', 'quorum', 'graceMs'],
+  jury: ['members', 'quorum', 'graceMs', 'aggregate'],
 };
 
 export function uses(role: ShownRole, field: RoleField): boolean {
   return USED[role].includes(field);
 }
 
-/** A node's change to another role: a panel and a jury get members, and fields that the role does not use go. */
+/** A node's change to another role: a panel and a jury get members, a format a schema, and fields that the role does not use go. */
 export function roleChange(node: BlueprintNode, role: ShownRole): Change<BlueprintNode> {
-  const kept = (['quorum', 'graceMs', 'keep', 'aggregate'] as const).filter((field) => !uses(role, field));
+  const unused = ROLE_FIELDS.filter((field) => !uses(role, field));
   return {
     type: role === 'jury' ? 'critic' : role,
+    ...Object.fromEntries(unused.map((field) => [field, undefined])),
     members: membersFor(node, role),
-    ...Object.fromEntries(kept.map((field) => [field, undefined])),
+    schema: role === 'format' ? (node.schema ?? FIRST_SCHEMA) : undefined,
   };
 }
 
@@ -99,5 +119,5 @@ export function isAtMemberField(field: string, role: ShownRole): boolean {
 }
 
 function isRoleField(name: string): name is RoleField {
-  return ['members', 'quorum', 'graceMs', 'keep', 'aggregate'].includes(name);
+  return ROLE_FIELDS.some((field) => field === name);
 }

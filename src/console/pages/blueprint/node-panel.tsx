@@ -15,11 +15,13 @@ import {
 } from './draft.js';
 import { ApprovalsFields, DeleteButton, NamesField, NumberField, TextField } from './fields.js';
 import { MODEL_NAMES } from './model-names.js';
+import { CouncilFields } from './council-fields.js';
 import { IdField } from './id-field.js';
 import { MemberFields } from './member-fields.js';
 import type { ShownRole } from '../../record/page-words.js';
 import { ROLES } from '../../record/page-words.js';
 import { editorRole, isEditorRole, roleChange } from './members.js';
+import { SchemaOf } from './schema-of.js';
 import type { Editor } from './store.js';
 
 export interface NodePanelProps {
@@ -31,6 +33,7 @@ export interface NodePanelProps {
 export function NodePanel({ editor, at, node }: NodePanelProps) {
   const label = useRef<HTMLInputElement | HTMLTextAreaElement | null>(null);
   const draft = editor.draft.value;
+  const isCouncil = roleIn(editor, node) === 'council';
   const set = (change: Change<BlueprintNode>, name: string | null = null): void =>
     editor.edit(
       withProposedGodMode(draft, withNodeChanged(draft, at, change)),
@@ -52,6 +55,25 @@ export function NodePanel({ editor, at, node }: NodePanelProps) {
       />
       <RoleField editor={editor} node={node} onEdit={set} />
       <EntryField editor={editor} node={node} />
+      {isCouncil ? <CouncilFields {...{ editor, node, at, set }} /> : <CallFields {...{ editor, node, at, set }} />}
+      <Connections {...{ editor, node, at }} />
+      {!isCouncil && <CallSettings {...{ editor, node, set }} />}
+      <ApprovalsFields
+        editor={editor}
+        value={node.approvals}
+        label="Approval rule for this member"
+        onEdit={(approvals, name) => set({ approvals }, name)}
+      />
+      <NodeId {...{ editor, node, at }} />
+      <DeleteButton editor={editor} what="member" to={withoutNode(draft, at)} />
+    </>
+  );
+}
+
+/** The fields of a member that calls a model. */
+function CallFields({ editor, node, at, set }: SetProps & Pick<NodePanelProps, 'at'>) {
+  return (
+    <>
       <TextField
         editor={editor}
         value={node.systemPrompt ?? ''}
@@ -68,17 +90,23 @@ export function NodePanel({ editor, at, node }: NodePanelProps) {
         onEdit={(text) => set({ model: text === '' ? undefined : text }, 'model')}
       />
       <MemberFields {...{ editor, node, at, set }} role={roleIn(editor, node)} />
+      {roleIn(editor, node) === 'format' && (
+        <SchemaOf
+          editor={editor}
+          label="JSON Schema"
+          hint="The member turns the draft into JSON that is valid by it."
+          path={`nodes[${at}].schema`}
+          value={node.schema}
+          onEdit={(schema) => set({ schema }, 'schema')}
+        />
+      )}
       <Tools {...{ editor, node, set }} />
-      <Connections {...{ editor, node, at }} />
-      <CallSettings {...{ editor, node, set }} />
-      <ApprovalsFields
-        editor={editor}
-        value={node.approvals}
-        label="Approval rule for this member"
-        onEdit={(approvals, name) => set({ approvals }, name)}
+      <Check
+        label="Without the material of the run"
+        disabled={!editor.mayEdit}
+        checked={node.material === false}
+        onChange={(checked) => set({ material: checked ? false : undefined })}
       />
-      <NodeId {...{ editor, node, at }} />
-      <DeleteButton editor={editor} what="member" to={withoutNode(draft, at)} />
     </>
   );
 }

@@ -6,6 +6,8 @@ import type { Change, Draft, Part } from './draft.js';
 import { changed, hasRules, jsonOf, parseDraft, withEdgeChanged, withProposedGodMode, withoutEdge } from './draft.js';
 import { ApprovalsFields, DeleteButton, TextField, NumberField } from './fields.js';
 import { isAtMemberField } from './members.js';
+import { SchemaOf } from './schema-of.js';
+import { DocumentChoice } from '../../ui/document-choice.js';
 import { ModelNames } from './model-names.js';
 import { idsFrom, newIdFault } from './new-id.js';
 import { NodePanel, roleIn } from './node-panel.js';
@@ -104,6 +106,7 @@ function BlueprintPanel({ editor }: { readonly editor: Editor }) {
         value={draft.budget}
         onEdit={(budget, name) => editor.edit(changed(draft, { budget }), name)}
       />
+      <MatterOptions {...{ editor, draft }} />
       <Check
         label="God Mode when a program calls it as a model"
         disabled={!editor.mayEdit}
@@ -131,6 +134,38 @@ function BlueprintPanel({ editor }: { readonly editor: Editor }) {
         </ul>
       )}
     </>
+  );
+}
+
+/** The documents of its runs and the schema of their output. */
+function MatterOptions({ editor, draft }: { readonly editor: Editor; readonly draft: Draft }) {
+  const { documents = [], output_schema: schema } = draft;
+  const isOpen = useSignal(documents.length > 0 || schema !== undefined);
+  return (
+    <details class="more" open={isOpen.value} onToggle={({ currentTarget }) => (isOpen.value = currentTarget.open)}>
+      <summary>Documents and exact output</summary>
+      {isOpen.value && (
+        <>
+          <DocumentChoice
+            chosen={documents}
+            disabled={!editor.mayEdit}
+            without="The PDF reader searches all documents."
+            fault={editor.faultAt('documents')}
+            onChoose={(chosen) =>
+              editor.edit(changed(draft, { documents: chosen.length === 0 ? undefined : [...chosen] }), 'documents')
+            }
+          />
+          <SchemaOf
+            editor={editor}
+            label="JSON Schema of the output"
+            hint="Every run also gives its result as JSON that is valid by this schema."
+            path="output_schema"
+            value={schema}
+            onEdit={(next) => editor.edit(changed(draft, { output_schema: next }), 'output schema')}
+          />
+        </>
+      )}
+    </details>
   );
 }
 

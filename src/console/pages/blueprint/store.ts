@@ -38,6 +38,8 @@ export class Editor {
   readonly isChanged;
   /** The id that the user has typed for a new council. Empty: one from its name. */
   readonly newId = signal('');
+  /** The names of the saved councils, which members can run, by id. Empty before they are loaded. */
+  readonly councils = signal<ReadonlyMap<string, string>>(new Map());
   readonly selected = signal<Part | null>(null);
   /** Whether the selected node is new, so that the name field gets the focus. */
   readonly isNew = signal(false);
@@ -54,6 +56,7 @@ export class Editor {
   readonly #deps: EditorDeps;
   readonly #abort = new AbortController();
   #cancelCheck: () => void = () => undefined;
+  #areCouncilsAsked = false;
 
   /** @param start the first content */
   constructor(start: Draft, deps: EditorDeps) {
@@ -79,7 +82,10 @@ export class Editor {
 
   /** What is wrong with a field, or with an item of its list of names, or null. @param path such as `nodes[0].quorum` */
   faultAt(path: string): string | null {
-    return this.findings.value.find((each) => each.path.replace(/(fallbacks)\[\d+\]$/, '$1') === path)?.message ?? null;
+    return (
+      this.findings.value.find((each) => each.path.replace(/(fallbacks|documents)\[\d+\]$/, '$1') === path)?.message ??
+      null
+    );
   }
 
   /** The number of findings in a part of the blueprint. @param path such as `nodes[0].members[1]` */
@@ -98,6 +104,25 @@ export class Editor {
     } catch (error) {
       if (!this.#abort.signal.aborted) this.state.value = { status: 'failed', error };
     }
+  }
+
+  /** Loads the names of the saved councils, once. */
+  loadCouncils(): void {
+    if (this.#areCouncilsAsked) return;
+    this.#areCouncilsAsked = true;
+    void this.#readCouncils();
+  }
+
+  async #readCouncils(): Promise<void> {
+    const found = new Map<string, string>();
+    try {
+      for await (const { id, name } of this.#deps.council.blueprints.list({ signal: this.#abort.signal }))
+        found.set(id, name);
+    } catch {
+      // The field then shows the id alone, and asks again when it opens.
+      this.#areCouncilsAsked = false;
+    }
+    this.councils.value = found;
   }
 
   /** Starts with an unsaved draft. */
@@ -173,7 +198,10 @@ export class Editor {
     if (!this.#deps.mayAuthor) return;
     try {
       const { signal } = this.#abort;
-      const ask = (body: BlueprintCreate) => this.#deps.council.blueprints.validate(body, { signal });
+      // With its id, so that the service finds a council that contains itself.
+      const id = this.saved.value?.id;
+      const ask = (body: BlueprintCreate) =>
+        this.#deps.council.blueprints.validate({ ...body, ...(id !== undefined && { id }) }, { signal });
       const answer = await checked(draft, ask, this.roles.value);
       if (draft === this.draft.value) this.#answer.value = answer;
       this.checkFault.value = null;

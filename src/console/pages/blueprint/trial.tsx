@@ -5,7 +5,9 @@ import type { RunResult } from '../../../generated/schemas.js';
 import { council } from '../../shell/council.js';
 import { pageUrl } from '../../shell/router.js';
 import { Button, Status } from '../../ui/controls.js';
+import { JsonTree } from '../../ui/json-tree.js';
 import { Failure, Loading } from '../../ui/states.js';
+import { MatterFields, useMatter } from '../runs/matter.js';
 import { TopicDialog } from '../runs/start-form.js';
 import { bodyOf } from './draft.js';
 import type { Editor } from './store.js';
@@ -17,14 +19,17 @@ interface TrialDialogProps {
 }
 
 export function TrialDialog({ editor, onStarted, onClose }: TrialDialogProps) {
-  async function start(topic: string): Promise<void> {
-    const run = await council.runs.tryBlueprint({ topic, blueprint: bodyOf(editor.draft.value) });
-    onStarted(run.id);
-    onClose();
-  }
+  const matter = useMatter();
+  const start = (topic: string): Promise<void> =>
+    matter.send(async (given) => {
+      const run = await council.runs.tryBlueprint({ topic, blueprint: bodyOf(editor.draft.value), ...given });
+      onStarted(run.id);
+      onClose();
+    });
   return (
     <TopicDialog title="Test without saving" verb="Start test run" start={start} onClose={onClose}>
       <p class="small muted">The offline model answers by fixed rules. The test shows the routes, not real texts.</p>
+      <MatterFields of={matter} />
     </TopicDialog>
   );
 }
@@ -67,6 +72,7 @@ export function TrialResult({ runId, onClose }: { readonly runId: string; readon
             <Status status={found.status} error={found.error} />
           </div>
           {found.error !== null && <p class="break">{found.error}</p>}
+          {(found.final_output ?? null) !== null && <JsonTree value={found.final_output} label="Output" />}
           {found.final_draft !== null && (
             <section class="trial-draft" aria-label="Draft" tabIndex={0}>
               {found.final_draft}

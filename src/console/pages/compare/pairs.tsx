@@ -80,7 +80,13 @@ export function Other({
 }
 
 const WRITTEN: Readonly<Record<NodeRole, string>> = {
-  ...{ agent: 'Draft', critic: 'Feedback', panel: 'Answers', rank: 'Comments', judge: 'Analysis' },
+  agent: 'Draft',
+  critic: 'Feedback',
+  panel: 'Answers',
+  rank: 'Comments',
+  judge: 'Analysis',
+  format: 'Output',
+  council: 'Draft',
 };
 
 /** The changes from A's text to B's, or the only text. */

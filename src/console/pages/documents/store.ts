@@ -53,7 +53,10 @@ export class Uploads {
       this.#sendNext();
     };
     const upload: Upload = {
-      ...{ id: (this.#lastId += 1), filename: file.name, state, retry: isTooLarge ? null : send },
+      id: (this.#lastId += 1),
+      filename: file.name,
+      state,
+      retry: isTooLarge ? null : send,
       remove: () => {
         abort.abort();
         this.list.value = this.list.value.filter((each) => each !== upload);

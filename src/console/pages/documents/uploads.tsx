@@ -1,29 +1,14 @@
 /** The upload button, and the list of uploads. */
-import { useEffect, useRef } from 'preact/hooks';
+import { useCallback, useRef } from 'preact/hooks';
 import { Button } from '../../ui/controls.js';
+import { useDroppedFiles } from '../../ui/dropped-files.js';
 import { errorText } from '../../ui/states.js';
 import type { Upload, UploadState, Uploads } from './store.js';
 
 /** A button to upload files. Files can be dropped anywhere on the page. */
 export function UploadCard({ uploads }: { readonly uploads: Uploads }) {
   const input = useRef<HTMLInputElement>(null);
-  useEffect(() => {
-    const over = (event: DragEvent): void => {
-      if (event.dataTransfer?.types.includes('Files') !== true) return;
-      event.preventDefault();
-    };
-    const drop = (event: DragEvent): void => {
-      if (event.dataTransfer === null || event.dataTransfer.files.length === 0) return;
-      event.preventDefault();
-      uploads.add(event.dataTransfer.files);
-    };
-    document.addEventListener('dragover', over);
-    document.addEventListener('drop', drop);
-    return () => {
-      document.removeEventListener('dragover', over);
-      document.removeEventListener('drop', drop);
-    };
-  }, [uploads]);
+  useDroppedFiles(useCallback((files) => uploads.add(files), [uploads]));
   return (
     <div class="drop">
       <Button tone="primary" onClick={() => input.current?.click()}>

@@ -6,8 +6,12 @@ import { actor, may } from '../../shell/session.js';
 import { settings } from '../../shell/settings.js';
 import { decisions } from '../../shell/undo.js';
 import { BudgetPause } from '../../ui/budget-fields.js';
+import { Later, chunk } from '../../ui/chunks.js';
 import { Button, Badge } from '../../ui/controls.js';
 import { NextStep, WideOpen } from '../../ui/next-step.js';
+import { pauseKey } from '../../shell/pending-approvals.js';
+import { onDraftSeen } from '../../shell/reviews.js';
+import { OnScreen } from '../../ui/on-screen.js';
 import { Citations, Prose } from '../../ui/prose.js';
 import { useResource } from '../../ui/resource.js';
 import { Failure, Loading } from '../../ui/states.js';
@@ -23,6 +27,9 @@ import { tickingText } from '../../record/durations.js';
 import { pageUrl } from '../../shell/router.js';
 import { Ago, dateTimeText, now, Since } from '../../ui/time.js';
 
+/** Loads with the first run that a council has started. */
+const trail = chunk(() => import('../run/trail.js'));
+
 interface CardProps {
   readonly card: Card;
   readonly store: InboxStore;
@@ -30,6 +37,7 @@ interface CardProps {
 
 export function PauseCard({ card, store }: CardProps) {
   const { key, pause, isBusy, late } = card;
+  const { parent_run: parent } = pause;
   const id = `topic ${key}`.replaceAll(' ', '-');
   return (
     <article class="card pause-card" tabIndex={-1} aria-current="true" aria-labelledby={id} aria-busy={isBusy}>
@@ -37,6 +45,9 @@ export function PauseCard({ card, store }: CardProps) {
         <h2 id={id} class="break clamp">
           {pause.input_topic}
         </h2>
+        {parent !== undefined && (
+          <Later of={trail}>{({ Trail }) => <Trail of={{ ...parent, runId: parent.run_id }} />}</Later>
+        )}
         <Facts pause={pause} />
       </div>
       {late === null ? <Open card={card} store={store} /> : <Late card={card} text={late} />}
@@ -203,9 +214,11 @@ interface DraftsProps {
   readonly state: GodModeState;
 }
 
-export function Drafts({ content, state: { current_state: state, branches = [], next_nodes: next } }: DraftsProps) {
+export function Drafts({ content, state: session }: DraftsProps) {
+  const { run_id: runId, seq, current_state: state, branches = [], next_nodes: next } = session;
   const { before } = content;
   const feedback = state.feedback_history.at(-1);
+  const key = pauseKey({ run_id: runId, expected_seq: seq });
   return (
     <>
       {feedback !== undefined && (
@@ -214,6 +227,7 @@ export function Drafts({ content, state: { current_state: state, branches = [], 
           <Prose text={feedback} />
         </section>
       )}
+      <OnScreen of={key} onSeen={() => void onDraftSeen(key, state.current_draft)} />
       {branches.length === 0 ? (
         <Draft name="Draft" text={state.current_draft} before={before} />
       ) : (

@@ -1,13 +1,20 @@
 /** The marks in the texts of a pause as links: those of its draft, and those that only its other texts have. */
 import { useMemo } from 'preact/hooks';
 import type { Approval } from '../../../generated/schemas.js';
-import type { Citation, Source, SourceNaming } from '../../record/sources.js';
-import { citationsOf, citedSources, hasUnknownMark, sourcesAt, withInherited } from '../../record/sources.js';
+import type { Citation, Source, SourceNaming } from '../../../draft/sources.js';
+import {
+  citationsOf,
+  citedSources,
+  hasUnknownMark,
+  sourcesAt,
+  sourcesOf,
+  withInherited,
+} from '../../../draft/sources.js';
 import type { RunEvent } from '../../../client/run-events.js';
 import { council } from '../../shell/council.js';
 import { pageUrl } from '../../shell/router.js';
 import { useResource } from '../../ui/resource.js';
-import { namesOfDocuments, sourcesOf } from '../run/live-source.js';
+import { namesOfDocuments } from '../run/live-source.js';
 import type { PauseContent } from './pause-content.js';
 
 /** Sources with the file names of their documents. */

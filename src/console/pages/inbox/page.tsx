@@ -21,7 +21,9 @@ import { WaitingList } from './waiting-list.js';
 
 function inboxStore(): InboxStore {
   return new InboxStore({
-    ...{ waiting: pendingApprovals, decisions, notify: toast },
+    waiting: pendingApprovals,
+    decisions,
+    notify: toast,
     view: computed(() => viewIn(query.value)),
     mayApprove: () => may('approve'),
     onSelect: ({ run_id: run, expected_seq: at }) => setQuery({ run, at }),

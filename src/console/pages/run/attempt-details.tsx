@@ -1,6 +1,6 @@
 /** One attempt of a step: its end and its tool calls. */
 import { attemptFailureText, nextActionText } from '../../../run/failure-texts.js';
-import { documentName } from '../../record/sources.js';
+import { documentName } from '../../../draft/sources.js';
 import { lengthText } from '../../record/durations.js';
 import { argumentsText } from '../../record/event-text.js';
 import { inPageWords } from '../../record/page-words.js';

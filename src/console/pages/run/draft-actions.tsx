@@ -1,7 +1,7 @@
 /** Takes the draft out: to the clipboard, as a file, or on paper. */
 import { useSignal } from '@preact/signals';
 import { draftHtml } from '../../record/draft-dom.js';
-import { draftTree } from '../../record/draft-tree.js';
+import { draftTree } from '../../../draft/draft-tree.js';
 import { markdown, useChunk } from '../../ui/chunks.js';
 import { CopyButton } from '../../ui/clipboard.js';
 import { Icon } from '../../ui/icon.js';

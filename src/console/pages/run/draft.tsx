@@ -1,9 +1,14 @@
 /** The draft at the event shown as a document, with its sources, and drafts that are being written. */
 import { useMemo } from 'preact/hooks';
+import type { DraftSource } from '../../../generated/schemas.js';
 import type { RunSnapshot } from '../../record/run-record.js';
-import { citationsOf, citedSources } from '../../record/sources.js';
+import { citationsOf, citedSources } from '../../../draft/sources.js';
+import { pauseKey } from '../../shell/pending-approvals.js';
+import { onDraftSeen } from '../../shell/reviews.js';
+import { OnScreen } from '../../ui/on-screen.js';
+import { DraftText } from '../../ui/draft-text.js';
 import { Prose } from '../../ui/prose.js';
-import { SourceItem, hrefOf } from './sources.js';
+import { MissingQuotations, QuotationsNote, SourceItem, hrefOf } from './sources.js';
 import type { RunStore } from './store.js';
 import type { Writing } from './writings.js';
 
@@ -17,11 +22,14 @@ export function Draft({ store }: Shown) {
   if (snapshot === null) return null;
   const writing = store.isFollowing.value ? store.tokens.value : [];
   const shown = draftsIn(snapshot);
+  const pause = store.isFollowing.value ? snapshot.pause : null;
+  const key = pause && pauseKey({ run_id: store.source.id, expected_seq: pause.seq });
   return (
     <div class="document">
       {writing.map((each) => (
         <DraftInProgress key={each.step} writing={each} by={store.labelOf(each.node, each.member)} />
       ))}
+      {key !== null && <OnScreen of={key} onSeen={() => void onDraftSeen(key, snapshot.draft)} />}
       {shown.map(({ node, draft }) => {
         const title = node === null ? draftTitle(snapshot) : store.labelOf(node);
         return <DraftDocument key={node} {...{ store, title, draft }} />;
@@ -39,6 +47,7 @@ interface DocumentProps extends Shown {
 function DraftDocument({ store, title, draft }: DocumentProps) {
   const { value: sources } = store.sources;
   const { value: names } = store.documentNames;
+  const quoted = store.cited.value.draft === draft ? store.cited.value.sources : NOTHING;
   const cited = useMemo(() => citedSources(draft, sources), [draft, sources]);
   const citations = useMemo(
     () => citationsOf(cited, { names, hrefOf: (source) => hrefOf(store, source) }),
@@ -47,14 +56,16 @@ function DraftDocument({ store, title, draft }: DocumentProps) {
   return (
     <section aria-label="Draft">
       <h2 class="small muted">{title}</h2>
-      <Prose text={draft} citations={citations} />
-      {cited.length > 0 && (
+      <DraftText {...{ text: draft, citations, quoted }} />
+      {(cited.length > 0 || quoted.length > 0) && (
         <section class="sources" aria-label="Sources">
           <h3>Sources</h3>
+          <QuotationsNote cited={quoted} />
           <ol class="marked">
             {cited.map((source, at) => (
               <li key={at}>
                 <SourceItem {...{ store, source }} />
+                <MissingQuotations {...{ source, cited: quoted }} />
               </li>
             ))}
           </ol>
@@ -63,6 +74,8 @@ function DraftDocument({ store, title, draft }: DocumentProps) {
     </section>
   );
 }
+
+const NOTHING: readonly DraftSource[] = [];
 
 function noDraft(store: RunStore, { activeNodes, status }: RunSnapshot): string {
   if (status === 'failed' || status === 'completed') return 'The run ended without a draft.';

@@ -1,7 +1,8 @@
 /** The button that forks a run at the event shown, and its dialog, which loads with the first fork. */
+import type { ComponentChildren } from 'preact';
 import { useSignal } from '@preact/signals';
 import { may } from '../../shell/session.js';
-import { chunk, useChunk } from '../../ui/chunks.js';
+import { Later, chunk } from '../../ui/chunks.js';
 import { Button } from '../../ui/controls.js';
 import { Icon } from '../../ui/icon.js';
 import type { ForkDialogProps } from './fork-dialog.js';
@@ -9,8 +10,14 @@ import type { RunStore } from './store.js';
 
 const dialog = chunk(() => import('./fork-dialog.js'));
 
+interface ForkButtonProps {
+  readonly store: RunStore;
+  /** Its text. Default: `Fork here`. */
+  readonly children?: ComponentChildren;
+}
+
 /** The button that opens the dialog, for keys that may start runs. */
-export function ForkButton({ store }: { readonly store: RunStore }) {
+export function ForkButton({ store, children = 'Fork here' }: ForkButtonProps) {
   const at = useSignal<number | null>(null);
   const { value: shown } = store.shown;
   if (!may('run') || shown < 0) return null;
@@ -19,7 +26,7 @@ export function ForkButton({ store }: { readonly store: RunStore }) {
   return (
     <>
       <Button slim onClick={() => (at.value = isEnd ? shown - 1 : shown)}>
-        <Icon name="fork" /> Fork here
+        <Icon name="fork" /> {children}
       </Button>
       {at.value !== null && <Dialog store={store} at={at.value} onClose={() => (at.value = null)} />}
     </>
@@ -27,6 +34,5 @@ export function ForkButton({ store }: { readonly store: RunStore }) {
 }
 
 function Dialog(props: ForkDialogProps) {
-  const { value: loaded } = useChunk(dialog).state;
-  return loaded.status === 'ready' ? <loaded.value.ForkDialog {...props} /> : null;
+  return <Later of={dialog}>{({ ForkDialog }) => <ForkDialog {...props} />}</Later>;
 }

@@ -62,10 +62,20 @@ function CouncilGraph({ store, camera, layoutGraph }: ViewProps) {
   );
 }
 
-function nodeShown({ id, label, role, state, doneTimes, lastScore, failedTimes, members }: NodeView): GraphNodeShown {
+function nodeShown({
+  id,
+  label,
+  role,
+  council,
+  state,
+  doneTimes,
+  lastScore,
+  failedTimes,
+  members,
+}: NodeView): GraphNodeShown {
   const done = members !== null && lastScore === null && answeredText(members);
   const words = [
-    roleName(role, members !== null),
+    council ?? roleName(role, members !== null),
     done,
     lastScore !== null && `score ${lastScore}`,
     failedTimes > 0 && members === null && `${failedTimes} failed`,

@@ -1,11 +1,9 @@
 /** The head of a run's page: its status and topic, and its actions. */
 import { useSignal } from '@preact/signals';
-import { council } from '../../shell/council.js';
 import { pageUrl } from '../../shell/router.js';
 import { may } from '../../shell/session.js';
-import { toast, toastError } from '../../shell/toasts.js';
+import { Later, chunk } from '../../ui/chunks.js';
 import { Button, Status } from '../../ui/controls.js';
-import { Confirm } from '../../ui/dialog.js';
 import { Ago } from '../../ui/time.js';
 import { ForkButton } from './fork.js';
 import { Neighbours } from './neighbours.js';
@@ -13,13 +11,17 @@ import { ShareMenu } from './share-menu.js';
 import type { RunStore } from './store.js';
 import { RunEnd } from './view.js';
 
+/** Loads with the first run that a council has started. */
+const trail = chunk(() => import('./trail.js'));
+
 export function RunHead({ store }: { readonly store: RunStore }) {
   const { value: summary } = store.summary;
   if (summary === null) return null;
-  const { topic, now, parent, council: name, isGodMode, createdAt, actor } = summary;
+  const { topic, now, parent, parentRun, council: name, isGodMode, createdAt, actor } = summary;
   const { id } = store.source;
   return (
     <>
+      {parentRun !== null && <Later of={trail}>{({ Trail }) => <Trail of={parentRun} />}</Later>}
       <div class="run-head">
         <div class="row run-facts">
           <Status status={now.status} error={now.error} />
@@ -41,21 +43,38 @@ export function RunHead({ store }: { readonly store: RunStore }) {
               Compare with parent
             </a>
           )}
-          {may('run') && !store.isOver.value && <Cancel id={id} />}
+          {may('run') && !store.isOver.value && parentRun === null && <Cancel id={id} />}
+          {may('admin') && store.isOver.value && <Erase id={id} />}
         </div>
       </div>
-      <RunEnd store={store} />
+      <RunEnd store={store}>
+        <ForkButton store={store}>Fork at this point</ForkButton>
+      </RunEnd>
+    </>
+  );
+}
+
+/** Loads with the first run that the user cancels or erases. */
+const endings = chunk(() => import('./endings.js'));
+
+function Erase({ id }: { readonly id: string }) {
+  const [isAsked, reason] = [useSignal(false), useSignal('')];
+  return (
+    <>
+      <Button slim tone="danger" label="Erase the run" onClick={() => (isAsked.value = true)}>
+        Erase
+      </Button>
+      {isAsked.value && (
+        <Later of={endings}>
+          {({ EraseDialog }) => <EraseDialog id={id} reason={reason} onClose={() => (isAsked.value = false)} />}
+        </Later>
+      )}
     </>
   );
 }
 
 function Cancel({ id }: { readonly id: string }) {
   const isAsked = useSignal(false);
-  async function cancel(): Promise<void> {
-    isAsked.value = false;
-    await council.run(id).cancel();
-    toast('Cancelled the run', 'good');
-  }
   return (
     <>
       <Button slim tone="danger" label="Cancel the run" onClick={() => (isAsked.value = true)}>
@@ -64,15 +83,9 @@ function Cancel({ id }: { readonly id: string }) {
         </span>
       </Button>
       {isAsked.value && (
-        <Confirm
-          title="Cancel this run?"
-          verb="Cancel the run"
-          keep="Keep running"
-          onConfirm={() => void cancel().catch(toastError)}
-          onClose={() => (isAsked.value = false)}
-        >
-          <p>The events remain, and you can fork the run.</p>
-        </Confirm>
+        <Later of={endings}>
+          {({ CancelDialog }) => <CancelDialog id={id} onClose={() => (isAsked.value = false)} />}
+        </Later>
       )}
     </>
   );

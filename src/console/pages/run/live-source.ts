@@ -1,7 +1,5 @@
 /** The events of a run and what else the service knows of it. */
 import { NotFoundError } from '../../../client/errors.js';
-import type { DraftSource } from '../../../generated/schemas.js';
-import type { Source } from '../../record/sources.js';
 import { council } from '../../shell/council.js';
 import type { RunSource } from './source.js';
 
@@ -9,21 +7,17 @@ import type { RunSource } from './source.js';
 export function liveSource(id: string): RunSource {
   const run = council.run(id);
   return {
-    ...{ id, isLive: true },
+    id,
+    isLive: true,
     events: (from, signal) => run.events({ from, signal }),
     tokens: (signal) => run.tokens({ signal }),
     verify: (signal) => run.verify({ signal }),
     prompt: (step, signal) => run.prompt(step, { signal }),
     draft: (format) => run.draft({ format }),
-    inherited: async (signal) => (await run.sources({ signal })).flatMap(sourcesOf),
+    cited: (signal) => run.sources({ signal }),
+    followChildren: async (...how) => await (await import('./live-children.js')).followChildren(id, ...how),
     documentNames: namesOfDocuments,
   };
-}
-
-/** A cited page as a source of the run. */
-export function sourcesOf({ document, page, chunks: [chunk] }: DraftSource): readonly Source[] {
-  if (document === null || chunk === undefined) return [];
-  return [{ kind: 'document', document, page, chunk, readBy: [] }];
 }
 
 /** The file names of documents by id, without those that are deleted. */

@@ -8,10 +8,10 @@ import { withoutMarks } from '../../record/plain-draft.js';
 import { council } from '../../shell/council.js';
 import { pageUrl, path, query, setQuery } from '../../shell/router.js';
 import { lockIfUnauthorized } from '../../shell/session.js';
+import { Later, chunk } from '../../ui/chunks.js';
 import { Empty, Failure, Loading } from '../../ui/states.js';
 import { useResource } from '../../ui/resource.js';
 import { now } from '../../ui/time.js';
-import { ForkTree } from './fork-tree.js';
 import { RunHead } from './head.js';
 import { PausePanel } from './pause.js';
 import { verdict } from './hash-chain.js';
@@ -43,13 +43,16 @@ export function RunPage() {
             <PausePanel store={store} />
           </CitedInRun>
           <RunView store={store}>
-            <ForkTree store={store} />
+            <Later of={forkTree}>{({ ForkTree }) => <ForkTree store={store} />}</Later>
           </RunView>
         </>
       )}
     </main>
   );
 }
+
+/** Loads after the run, below everything else. */
+const forkTree = chunk(() => import('./fork-tree.js'));
 
 function storeOf(id: string): RunStore {
   return new RunStore({
@@ -64,8 +67,8 @@ function NothingYet({ fault, children }: { readonly fault: unknown; readonly chi
   if (fault instanceof NotFoundError) {
     return (
       <>
-        <h1>Run not found</h1>
-        <Empty title="No run has this id">
+        <h1>Run {fault.status === 410 ? 'erased' : 'not found'}</h1>
+        <Empty title={fault.status === 410 ? fault.detail : 'No run has this id'}>
           <a href={pageUrl([])}>Show the runs</a>
         </Empty>
       </>

@@ -4,7 +4,7 @@ import { Deliberation } from './deliberation.js';
 import type { RunStore } from './store.js';
 import type { ResultTab } from './tabs.js';
 import { Prose } from '../../ui/prose.js';
-import { citedSources } from '../../record/sources.js';
+import { citedSources } from '../../../draft/sources.js';
 import { SourceItem } from './sources.js';
 import type { RunSnapshot } from '../../record/run-record.js';
 import { Button, Select } from '../../ui/controls.js';

@@ -5,7 +5,6 @@ import { toastError } from '../../shell/toasts.js';
 import { Icon } from '../../ui/icon.js';
 import { Menu } from '../../ui/menu.js';
 import { fileName, save } from './files.js';
-import { sharedFile } from './share.js';
 import type { RunStore } from './store.js';
 
 export function ShareMenu({ store }: { readonly store: RunStore }) {
@@ -19,16 +18,9 @@ export function ShareMenu({ store }: { readonly store: RunStore }) {
       .finally(() => (isBusy.value = false));
   };
   async function saveHtml(): Promise<void> {
-    const documents = Object.fromEntries(store.documentNames.value);
-    const { record, inherited } = store;
-    const run = {
-      id,
-      sharedAt: new Date().toISOString(),
-      events: record.events,
-      documents,
-      inherited: inherited.value,
-    };
-    save(`run-${id}.html`, new Blob([await sharedFile(run)], { type: 'text/html' }));
+    // Loads with the first share.
+    const { sharedFile } = await import('./share.js');
+    save(`run-${id}.html`, new Blob([await sharedFile(store)], { type: 'text/html' }));
   }
   async function saveDraft(): Promise<void> {
     const bytes = await council.run(id).draft();

@@ -7,6 +7,7 @@ import type { Fact } from '../../ui/controls.js';
 import { Facts } from '../../ui/controls.js';
 import { lengthText } from '../../record/durations.js';
 import { dateTimeText } from '../../ui/time.js';
+import { LongText } from '../../ui/long-text.js';
 import { Windowed } from '../../ui/windowed.js';
 import { outcomeOf } from '../../record/outcome.js';
 import { errorAt } from '../../record/event-text.js';
@@ -135,9 +136,7 @@ export function RawEvent({ store }: Shown) {
       <p class="small muted">
         <time datetime={at}>{dateTimeText(at)}</time>
       </p>
-      <pre class="raw" tabIndex={0}>
-        {JSON.stringify({ seq, id, type, at, data }, null, 2)}
-      </pre>
+      <LongText text={JSON.stringify({ seq, id, type, at, data }, null, 2)} />
       <Facts
         facts={[
           ['Hash', <code>{hash}</code>],

@@ -2,8 +2,8 @@
 import type { ReadonlySignal } from '@preact/signals';
 import type { RunEvent } from '../../../client/run-events.js';
 import type { LiveMessage } from '../../../client/tokens.js';
-import type { StepPrompt, Verification } from '../../../generated/schemas.js';
-import type { Source } from '../../record/sources.js';
+import type { DraftSource, StepPrompt, Verification } from '../../../generated/schemas.js';
+import type { RunRow } from '../runs/run-row.js';
 
 /** The source of a run's events: the service or a shared file. */
 export interface RunSource {
@@ -20,8 +20,10 @@ export interface RunSource {
   readonly prompt?: (step: number, signal: AbortSignal) => Promise<StepPrompt>;
   /** The draft at the head, as a file. Absent in a shared file. */
   readonly draft?: (format: 'md' | 'docx') => Promise<Uint8Array>;
-  /** The pages that the draft cites and that only parents of the run have read. Absent: none. */
-  readonly inherited?: (signal: AbortSignal) => Promise<readonly Source[]>;
+  /** What the draft cites at the head, and its quotations. Absent: nothing is known. */
+  readonly cited?: (signal: AbortSignal) => Promise<readonly DraftSource[]>;
+  /** Gives each run that councils of this one have started, as it is and after its events, until the abort. Absent: nothing is known. */
+  readonly followChildren?: (onRow: (row: RunRow) => void, signal: AbortSignal) => Promise<void>;
   /** The file names of documents by id, of those that still exist. Absent: no names. */
   readonly documentNames?: (ids: readonly string[], signal: AbortSignal) => Promise<ReadonlyMap<string, string>>;
 }

@@ -1,8 +1,18 @@
 /** The pages of documents and of the web that the tools of a run have found. */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useMemo } from 'preact/hooks';
-import type { Source } from '../../record/sources.js';
-import { citationsOf, citedSources, hasUnknownMark, keyOf, sourceText, sourcesAt } from '../../record/sources.js';
+import type { Source } from '../../../draft/sources.js';
+import { missingOf, quotationsText } from '../../../draft/verdicts.js';
+import {
+  citationsOf,
+  citedSources,
+  hasUnknownMark,
+  keyOf,
+  sourceText,
+  sourcesAt,
+  sourcesOf,
+} from '../../../draft/sources.js';
+import type { DraftSource } from '../../../generated/schemas.js';
 import { pageUrl } from '../../shell/router.js';
 import { Citations } from '../../ui/prose.js';
 import type { RunStore } from './store.js';
@@ -24,6 +34,29 @@ export function SourceItem({ store, source }: SourceProps) {
       {text}
     </a>
   );
+}
+
+/** The quotations of a draft that a source lacks. */
+export function MissingQuotations({
+  source,
+  cited,
+}: {
+  readonly source: Source;
+  readonly cited: readonly DraftSource[];
+}) {
+  const own = cited.find((each) => sourcesOf(each).some((of) => keyOf(of) === keyOf(source)));
+  const missing = own === undefined ? [] : missingOf(own, cited);
+  return missing.map((quoted) => (
+    <span key={quoted} class="missing-quotation">
+      Not found in it: “{quoted}”
+    </span>
+  ));
+}
+
+/** How many quotations of a draft were not found, or nothing if it quotes nothing. */
+export function QuotationsNote({ cited }: { readonly cited: readonly DraftSource[] }) {
+  const text = quotationsText(cited);
+  return text === null ? null : <p class="small muted">{text}</p>;
 }
 
 /** The address of a source, or null without a page to link to. */
@@ -72,24 +105,31 @@ export function CitedInRun({ store, children }: { readonly store: RunStore; read
   );
 }
 
-/** Loads the file names of documents, and the sources that the draft of a fork has from its parents. */
+const QUOTATION_MARK = /["'“”„«»‹›‘‚「『]/;
+
+/** Loads the file names of documents, and what the draft cites if it quotes, or if it cites what only parents have read. */
 export function useSources(store: RunStore): void {
   useDocumentNames(store);
   const { parent = null } = store.summary.value ?? {};
   const { finalDraft = null, draft: current = null } = store.record.snapshotAt(store.head.value) ?? {};
   const draft = finalDraft ?? current ?? '';
-  const isCited = parent !== null && hasUnknownMark(draft, sourcesAt(store.record.events, store.head.value));
+  const isAsked = useMemo(() => {
+    const own = sourcesAt(store.record.events, store.head.value);
+    // The service finds the quotations; the page only sees whether there may be some.
+    const isQuoting = own.length > 0 && QUOTATION_MARK.test(draft);
+    return isQuoting || (parent !== null && hasUnknownMark(draft, own));
+  }, [draft, parent]);
   useEffect(() => {
-    const { inherited: ask } = store.source;
-    if (!isCited || ask === undefined) return undefined;
+    const { cited: ask } = store.source;
+    if (!isAsked || ask === undefined) return undefined;
     const ending = new AbortController();
     ask(ending.signal).then(
-      (found) => (store.inherited.value = found),
-      // An unknown mark stays as it is.
+      (sources) => (store.cited.value = { draft, sources }),
+      // An unknown mark stays as it is, and no quotation is marked.
       () => undefined,
     );
     return () => ending.abort();
-  }, [isCited && draft]);
+  }, [isAsked && draft]);
 }
 
 /** Loads the file names of the documents that tools have found. */

@@ -11,7 +11,8 @@ import { pageUrl } from '../../shell/router.js';
 import { roleName } from '../../record/page-words.js';
 import type { Fact } from '../../ui/controls.js';
 import { Badge, Button, Facts } from '../../ui/controls.js';
-import { Prose } from '../../ui/prose.js';
+import { Later, chunk } from '../../ui/chunks.js';
+import { DraftText } from '../../ui/draft-text.js';
 import { Empty } from '../../ui/states.js';
 import { dateTimeText } from '../../ui/time.js';
 import { AttemptDetails } from './attempt-details.js';
@@ -20,6 +21,9 @@ import { Critique } from './deliberation/critique.js';
 import { EXECUTION_TONES } from './execution-tones.js';
 import { StepPrompt } from './step-prompt.js';
 import type { RunStore } from './store.js';
+
+/** Loads with the first step of a council. */
+const childRuns = chunk(() => import('./children.js'));
 
 /** The selected step at the event shown. */
 export function StepDetails({ store }: { readonly store: RunStore }) {
@@ -73,13 +77,14 @@ function Details({ store, execution, trace }: DetailsProps) {
       {(execution.panel !== null || role === 'panel' || role === 'judge') && (
         <StepDeliberation {...{ store, execution }} />
       )}
+      {role === 'council' && <Later of={childRuns}>{({ ChildRuns }) => <ChildRuns store={store} step={step} />}</Later>}
       {routes.map((route) => (
         <Route key={route.seq} store={store} route={route} />
       ))}
       {attempts.map((attempt) => (
         <AttemptDetails key={attempt.attempt} store={store} attempt={attempt} isOnly={attempts.length === 1} />
       ))}
-      {attempts.length > 0 && <StepPrompt store={store} work={execution} />}
+      {attempts.length > 0 && role !== 'council' && <StepPrompt store={store} work={execution} />}
     </div>
   );
 }
@@ -132,7 +137,7 @@ function Output({ output }: { readonly output: NonNullable<Execution['output']>[
     return (
       <details open={isOpen.value} onToggle={(event) => (isOpen.value = event.currentTarget.open)}>
         <summary>Wrote a draft of {countOf([...output.draft].length, 'character')}</summary>
-        {isOpen.value && <Prose text={output.draft} />}
+        {isOpen.value && <DraftText text={output.draft} />}
       </details>
     );
   }

@@ -3,6 +3,7 @@ import type { StepPrompt as Sent } from '../../../generated/schemas.js';
 import type { Execution } from '../../record/executions.js';
 import { Badge } from '../../ui/controls.js';
 import { useLoaded } from '../../ui/loaded.js';
+import { LongText } from '../../ui/long-text.js';
 import { WhenLoaded } from '../../ui/states.js';
 import type { RunSource } from './source.js';
 import type { RunStore } from './store.js';
@@ -64,9 +65,7 @@ function Prompt({ sent, recorded }: { readonly sent: Sent; readonly recorded: st
       {texts.map(([title, text]) => (
         <details key={title}>
           <summary>{title}</summary>
-          <pre class="raw" tabIndex={0}>
-            {text}
-          </pre>
+          <LongText text={text} label={title} />
         </details>
       ))}
       <p class="small muted">

@@ -4,7 +4,7 @@ import { batch, computed, signal } from '@preact/signals';
 import type { RunEvent } from '../../../client/run-events.js';
 import { isTerminal } from '../../../client/run-events.js';
 import type { LiveMessage } from '../../../client/tokens.js';
-import type { GraphNode } from '../../../generated/schemas.js';
+import type { GraphNode, ParentRun } from '../../../generated/schemas.js';
 import type { ExecutionTrace } from '../../record/executions.js';
 import { traceAt } from '../../record/executions.js';
 import type { GraphView } from '../../record/graph.js';
@@ -18,8 +18,9 @@ import type { Landmark } from '../../record/landmarks.js';
 import { landmarkAt } from '../../record/landmarks.js';
 import type { Names } from '../../record/page-words.js';
 import { eventText } from '../../record/event-text.js';
-import type { Source } from '../../record/sources.js';
-import { areSame, sourcesAt, withInherited } from '../../record/sources.js';
+import type { Source } from '../../../draft/sources.js';
+import type { DraftSource } from '../../../generated/schemas.js';
+import { areSame, keyOf, sourcesAt, sourcesOf, withInherited } from '../../../draft/sources.js';
 import type { RunPlace, RunSource } from './source.js';
 import type { RunTab } from './tabs.js';
 import { STEP_TABS, tabIn } from './tabs.js';
@@ -38,6 +39,13 @@ export interface RunStoreDeps {
 /** The view of the graph: `is` shows the council, `ran` the executed steps. */
 export type RunView = 'is' | 'ran';
 
+/** What a draft cites, and its quotations. */
+export interface Cited {
+  /** Or null before it is known. */
+  readonly draft: string | null;
+  readonly sources: readonly DraftSource[];
+}
+
 /** The run at its head, for the head of the page. */
 export interface RunSummary {
   /** The requested topic. */
@@ -54,6 +62,8 @@ export interface RunSummary {
   readonly endedAt: string | null;
   /** The parent of a fork and the event there, or null. */
   readonly parent: { readonly runId: string; readonly at: number } | null;
+  /** The run that has started it for a council, which alone can cancel it, or null. */
+  readonly parentRun: ParentRun | null;
   /** The snapshot at the head. */
   readonly now: RunSnapshot;
 }
@@ -128,6 +138,8 @@ export class RunStore {
     }
     return null;
   });
+  /** The text that the run works on, empty if it has none. */
+  readonly material = computed(() => this.record.stateAt(this.head.value)?.request.material ?? '');
   readonly summary: ReadonlySignal<RunSummary | null> = computed(() => this.#summaryAt(this.head.value));
 
   readonly view: ReadonlySignal<RunView> = computed(() =>
@@ -149,12 +161,17 @@ export class RunStore {
   /** The event to compare the draft with, or null for the previous draft. */
   readonly comparedWith = computed(() => this.#numberIn('with'));
 
-  /** Pages that only parents of the run have read, as far as they are known. */
-  readonly inherited = signal<readonly Source[]>([]);
+  /** What a draft cites, and its quotations. */
+  readonly cited = signal<Cited>({ draft: null, sources: [] });
+  /** Pages that the draft cites and that only parents of the run have read, as far as they are known. */
+  readonly #inherited = computed(() => {
+    const own = new Set(sourcesAt(this.record.events, this.head.value).map(keyOf));
+    return this.cited.value.sources.flatMap(sourcesOf).filter((source) => !own.has(keyOf(source)));
+  });
   /** What the tools have found up to the event shown, and what the run has inherited. */
   readonly sources: ReadonlySignal<readonly Source[]> = computed(() => {
     const own = sourcesAt(this.record.events, this.shown.value);
-    const found = withInherited(own, this.inherited.value);
+    const found = withInherited(own, this.#inherited.value);
     // The same value, so that drafts are not rendered at each event.
     if (!areSame(found, this.#sources)) this.#sources = found;
     return this.#sources;
@@ -168,6 +185,8 @@ export class RunStore {
   }));
   /** The labels behind the letters that reviewers saw, by step. */
   readonly #letters = computed(() => lettersIn(this.fullTrace.value));
+  /** Whether a node runs another council. */
+  readonly hasCouncils = computed(() => this.#graph.value?.nodes.some(({ role }) => role === 'council') === true);
   readonly #graph = computed(() => (this.head.value < 0 ? null : (this.record.stateAt(0)?.plan.graph ?? null)));
 
   /** The label of a node, or of one of its members with that of the node. */
@@ -300,7 +319,16 @@ export class RunStore {
     } = state.request;
     const endedAt = 'completedAt' in state.phase ? state.phase.completedAt : null;
     return {
-      ...{ topic, council, blueprintId, isGodMode: godMode, actor, parent, endedAt, createdAt: state.createdAt, now },
+      topic,
+      council,
+      blueprintId,
+      isGodMode: godMode,
+      actor,
+      parent,
+      parentRun: state.parentRun,
+      endedAt,
+      createdAt: state.createdAt,
+      now,
       ...(earlierStarters !== undefined && { earlierStarters }),
     };
   }

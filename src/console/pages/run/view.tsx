@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact';
 import { useRef } from 'preact/hooks';
 import { BUDGET_ENDS } from '../../../run/budget/end.js';
 import { runFailureText } from '../../../run/failure-texts.js';
-import { chunk, useChunk } from '../../ui/chunks.js';
+import { Later, chunk, useChunk } from '../../ui/chunks.js';
 import { Button, Segments } from '../../ui/controls.js';
 import { WhenLoaded } from '../../ui/states.js';
 import { Tabs } from '../../ui/tabs.js';
@@ -20,22 +20,37 @@ import type { ResultTab, RunTab, TraceTab } from './tabs.js';
 import { isResult, RANKS, rankOf } from './tabs.js';
 
 const result = chunk(() => import('./result.js'));
+const material = chunk(() => import('./material.js'));
+const output = chunk(() => import('./output.js'));
+/** Loads with the first run that runs other councils. */
+const childRuns = chunk(() => import('./children.js'));
 const trace = chunk(() => import('./trace.js'));
 
-/** Why a run failed, and what the user can do; or that it stopped at its budget. */
-export function RunEnd({ store }: { readonly store: RunStore }) {
+interface RunViewProps {
+  readonly store: RunStore;
+  /** More parts of the side, or of the notice. */
+  readonly children?: ComponentChildren;
+}
+
+/** Why a run failed, and what the user can do; or that it stopped at its budget. @param children actions after an invalid output */
+export function RunEnd({ store, children }: RunViewProps) {
   const { value: head } = store.head;
   const { events } = store.record;
   const last = events[head];
   if (budgetEndAt(events, head) === 'finished') return <p class="notice wait">{BUDGET_ENDS.finished}.</p>;
   if (last?.type !== 'RunFailed') return null;
+  const text = runFailureText(last.data.kind);
+  const error = errorAt(events, head, store.names.value);
+  const isOutput = last.data.kind === 'output_invalid';
   return (
     <div class="notice bad">
       <div class="stack tight break">
-        <strong>{errorAt(events, head, store.names.value)}</strong>
-        {store.source.isLive && <span class="small">{inPageWords(runFailureText(last.data.kind).advice)}</span>}
+        {isOutput && <strong>{text.what}</strong>}
+        {isOutput ? <span class="small">{error}</span> : <strong>{error}</strong>}
+        {store.source.isLive && <span class="small">{inPageWords(text.advice)}</span>}
       </div>
       <FailedStep store={store} />
+      {isOutput && store.head.value === store.shown.value && children}
     </div>
   );
 }
@@ -45,18 +60,13 @@ function FailedStep({ store }: { readonly store: RunStore }) {
   const { events } = store.record;
   const last = events.at(-1);
   const failed = events.findLast((event) => event.type === 'NodeFailed');
-  if (last?.type !== 'RunFailed' || last.data.kind !== 'node_failed' || failed === undefined) return null;
+  const isOfStep = last?.type === 'RunFailed' && ['node_failed', 'output_invalid'].includes(last.data.kind);
+  if (!isOfStep || failed === undefined) return null;
   return (
     <Button slim onClick={() => store.select(failed.data.step)}>
       Show the failed step
     </Button>
   );
-}
-
-interface RunViewProps {
-  readonly store: RunStore;
-  /** More parts of the side. */
-  readonly children?: ComponentChildren;
 }
 
 /** Needs at least one event. */
@@ -72,6 +82,9 @@ export function RunView({ store, children }: RunViewProps) {
   });
   return (
     <CitedInRun store={store}>
+      {store.material.value !== '' && (
+        <Later of={material}>{({ Material }) => <Material text={store.material.value} />}</Later>
+      )}
       <Scrubber store={store} />
       <div class={`run-views ${rank.value}`}>
         <Segments
@@ -103,7 +116,17 @@ interface ChosenProps<T extends RunTab> {
 }
 
 function Chosen({ tab, store }: ChosenProps<RunTab>) {
-  if (tab === 'draft') return <Draft store={store} />;
+  if (tab === 'draft') {
+    return (
+      <div class="draft-and-output">
+        {store.snapshot.value?.finalOutput !== undefined && (
+          <Later of={output}>{({ FinalOutput }) => <FinalOutput store={store} />}</Later>
+        )}
+        {store.hasCouncils.value && <Later of={childRuns}>{({ ChildRuns }) => <ChildRuns store={store} />}</Later>}
+        <Draft store={store} />
+      </div>
+    );
+  }
   if (tab === 'graph') return <GraphView store={store} />;
   return isResult(tab) ? <ResultView {...{ tab, store }} /> : <TraceView {...{ tab, store }} />;
 }

@@ -91,8 +91,8 @@ function NameView({ onClose }: { readonly onClose: () => void }) {
 
 /** @param names of blueprints, by id */
 export function FilterBar({ names }: { readonly names: ReadonlyMap<string, string> }) {
-  const isMore = ['trial', 'actor', 'from', 'to', 'min_score', 'max_score', 'parent'].some((name) =>
-    query.value.has(name),
+  const isMore = ['trial', 'actor', 'from', 'to', 'min_score', 'max_score', 'parent', 'parent_run', 'children'].some(
+    (name) => query.value.has(name),
   );
   return (
     <search class="filters">
@@ -111,6 +111,12 @@ export function FilterBar({ names }: { readonly names: ReadonlyMap<string, strin
           <TextFilter name="max_score" label="Score to" {...SCORE} />
           {session.value.status === 'in' && !session.value.isOpen && <TextFilter name="actor" label="Started by" />}
           <TextFilter name="parent" label="Forks of run" placeholder="Run id" />
+          <TextFilter name="parent_run" label="Runs of the councils in run" placeholder="Run id" />
+          <Check
+            label="Show runs of councils"
+            checked={query.value.get('children') === '1'}
+            onChange={(isOn) => setQuery({ children: isOn ? 1 : null })}
+          />
           <Check
             label="Show test runs"
             checked={query.value.get('trial') === '1'}

@@ -39,6 +39,8 @@ export const FILTERS = [
   'min_score',
   'max_score',
   'parent',
+  'parent_run',
+  'children',
   'trial',
 ] as const;
 
@@ -67,8 +69,9 @@ export function filtersIn(query: URLSearchParams): ListedRuns {
     status: STATUSES.find((each) => each === query.get('status')),
     outcome: FAILURES.find((each) => each === query.get('outcome')),
     ...(text('blueprint_id') === BUILT_IN ? { builtIn: true } : { blueprint: text('blueprint_id') }),
-    // Test runs are left out unless the user asks for them.
+    // Test runs, and runs that councils have started, are left out unless the user asks for them.
     trial: text('trial') === '1' ? undefined : false,
+    children: text('children') === '1' ? true : undefined,
     actor: text('actor'),
     from: time('from'),
     to: time('to'),
@@ -76,6 +79,7 @@ export function filtersIn(query: URLSearchParams): ListedRuns {
     minScore: score('min_score'),
     maxScore: score('max_score'),
     parent: text('parent'),
+    parentRun: text('parent_run'),
     sort: sort !== undefined && isSort(sort) ? sort : undefined,
   };
 }

@@ -4,7 +4,7 @@ import { useEffect, useMemo } from 'preact/hooks';
 import { council } from '../../shell/council.js';
 import { pageUrl, query, setQuery } from '../../shell/router.js';
 import { may, lockIfUnauthorized, session } from '../../shell/session.js';
-import { chunk, useChunk } from '../../ui/chunks.js';
+import { Later, chunk, useChunk } from '../../ui/chunks.js';
 import { Button } from '../../ui/controls.js';
 import { useResource } from '../../ui/resource.js';
 import { Empty, Failure, WhenLoaded } from '../../ui/states.js';
@@ -13,7 +13,6 @@ import { filtersIn, isNarrowed } from './filters.js';
 import { FilterBar, Views } from './filter-bar.js';
 import { RunList } from './run-list.js';
 import { RunTable } from './run-table.js';
-import type { SelectionProps } from './selection.js';
 import type { Council } from './start-run.js';
 import { usePageTitle } from '../../shell/title.js';
 
@@ -70,7 +69,9 @@ export function RunsPage() {
           <Listed {...{ list, chosen, names }} />
         </>
       )}
-      {chosen.value.length > 0 && <LoadedSelection list={list} chosen={chosen} />}
+      {chosen.value.length > 0 && (
+        <Later of={selection}>{({ Selection }) => <Selection list={list} chosen={chosen} />}</Later>
+      )}
       {isStarting && may('run') && !isFirst && <Starting councils={councils} />}
     </main>
   );
@@ -87,11 +88,6 @@ function Actions() {
       )}
     </div>
   );
-}
-
-function LoadedSelection(props: SelectionProps) {
-  const { value: loaded } = useChunk(selection).state;
-  return loaded.status === 'ready' ? <loaded.value.Selection {...props} /> : null;
 }
 
 /** The saved blueprints, for their names. */

@@ -254,11 +254,17 @@ export class RunList {
     const { run_id: id } = event;
     if (event.type === 'RunRequested') this.#name(event.data);
     const row = this.#changed.get(id) ?? this.#byId.get(id)?.value;
-    if (row === undefined) return this.#onUnlistedRun(event);
+    if (row === undefined) return this.#mayList(event) ? this.#onUnlistedRun(event) : undefined;
     if (isOver(row)) return;
     if (this.#changed.size === 0) this.#deps.onFrame(() => this.#draw());
     this.#changed.set(id, rowAfter(row, event));
     this.#stale.add(id);
+  }
+
+  /** Runs that councils have started are in the list if the filters ask for them. */
+  #mayList({ parent_run: parent }: FeedEvent): boolean {
+    const { children = false, parentRun } = this.#filters;
+    return parentRun === undefined ? parent === undefined || children : parent?.run_id === parentRun;
   }
 
   #draw(): void {

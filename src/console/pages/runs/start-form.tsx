@@ -16,6 +16,7 @@ import { useResource } from '../../ui/resource.js';
 import { ModelNames } from '../blueprint/model-names.js';
 import type { Council, StartFault, Wanted } from './start-run.js';
 import { EXAMPLE, TOPICS, faultOf, startRun } from './start-run.js';
+import { MatterFields, useMatter } from './matter.js';
 import type { Budget } from '../../../generated/schemas.js';
 import type { LimitFaults, OnExceeded, TypedLimits } from '../../record/budget.js';
 import { NO_LIMITS, ON_EXCEEDED, isOnExceeded, limitsIn } from '../../record/budget.js';
@@ -128,6 +129,7 @@ export function StartDialog({ councils, blueprint = null, onClose }: StartDialog
   const budget = useBudget();
   const model = useSignal('');
   const isTried = useSignal(false);
+  const matter = useMatter();
   async function start(topic: string): Promise<void> {
     isTried.value = true;
     if (Object.keys(budget.faults.value).length > 0) return;
@@ -138,7 +140,7 @@ export function StartDialog({ councils, blueprint = null, onClose }: StartDialog
       budget: budget.budget.value,
       model: model.value.trim(),
     };
-    await startAndGo(wanted, councils);
+    await matter.send((given) => startAndGo({ ...wanted, ...given }, councils));
   }
   return (
     <TopicDialog
@@ -162,6 +164,7 @@ export function StartDialog({ councils, blueprint = null, onClose }: StartDialog
           {isAlways && 'This council asks for it in every run.'}
         </span>
       </div>
+      <MatterFields of={matter} />
       <ModelField value={model.value} onType={(text) => (model.value = text)} />
       <BudgetFields of={budget} areFaultsShown={isTried.value} />
       <EstimateLine key={chosen.value} blueprint={chosen.value} />
@@ -232,8 +235,11 @@ function CouncilField({ value, councils, onChange }: CouncilFieldProps) {
 
 /** The first page of an empty service. */
 export function FirstRun({ councils }: { readonly councils: readonly Council[] }) {
+  const matter = useMatter();
   const starting = (blueprint: string) => (topic: string) =>
-    startAndGo({ topic, blueprint, godMode: blueprint !== '', budget: null, model: '' }, councils);
+    matter.send((given) =>
+      startAndGo({ topic, blueprint, godMode: blueprint !== '', budget: null, model: '', ...given }, councils),
+    );
   const asked = useTopic(starting(''));
   const hasExample = councils.some(({ id }) => id === EXAMPLE.id);
   return (
@@ -254,6 +260,7 @@ export function FirstRun({ councils }: { readonly councils: readonly Council[] }
           </Button>
         ))}
       </div>
+      <MatterFields of={matter} />
       <div class="ways">
         <Way text="The run continues to the final draft on its own.">
           <Button tone="primary" disabled={asked.isBusy} onClick={() => asked.submit()}>
@@ -308,7 +315,7 @@ const LABELS = { usd: 'At most, in US dollars', tokens: 'At most, in tokens' } a
 export function BudgetFields({ of, areFaultsShown }: { readonly of: TypedBudget; readonly areFaultsShown: boolean }) {
   const { typed, onExceeded, faults, budget } = of;
   return (
-    <details class="start-budget">
+    <details class="start-part">
       <summary>Budget (optional)</summary>
       <div class="stack">
         <LimitFields

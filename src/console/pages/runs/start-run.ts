@@ -2,6 +2,7 @@
 import type { CouncilClient } from '../../../client/client.js';
 import { ConflictError, InvalidError } from '../../../client/errors.js';
 import type { Blueprint, Budget } from '../../../generated/schemas.js';
+import type { JsonSchema } from '../../record/matter.js';
 import { errorText } from '../../ui/states.js';
 import { STARTER } from '../blueprint/starter.js';
 
@@ -31,6 +32,12 @@ export interface Wanted {
   readonly model: string;
   /** The most that the run may cost, or null for the council's budget, or none. */
   readonly budget: Budget | null;
+  /** The text that the council works on; absent for none. */
+  readonly material?: string;
+  /** Ids of the documents to search; absent for those of the council. */
+  readonly documents?: readonly string[];
+  /** JSON Schema of the output; absent for that of the council. */
+  readonly outputSchema?: JsonSchema;
 }
 
 /**
@@ -41,13 +48,13 @@ export interface Wanted {
  */
 export async function startRun(
   council: Pick<CouncilClient, 'runs' | 'blueprints'>,
-  { topic, blueprint, godMode, budget: own, model: name }: Wanted,
+  { blueprint, godMode, budget: own, model: name, ...given }: Wanted,
   councils: readonly Council[],
 ): Promise<string> {
   if (blueprint === EXAMPLE.id && !councils.some(({ id }) => id === EXAMPLE.id)) await makeExample(council);
   const budget = own ?? undefined;
   const model = name === '' ? undefined : name;
-  const wanted = { topic, budget, model };
+  const wanted = { ...given, budget, model };
   const run = await council.runs.start(blueprint === '' ? wanted : { ...wanted, blueprint, godMode });
   return run.id;
 }

@@ -10,6 +10,8 @@ const NAMES: Readonly<Record<RunEvent['type'], string>> = {
   NodeStarted: 'member started',
   CallReserved: 'budget reserved for a call',
   ToolCalled: 'tool called',
+  ChildStarted: 'run of a council started',
+  ChildEnded: 'run of a council ended',
   NodeCompleted: 'member finished',
   NodeFailed: 'member failed',
   QuorumReached: 'enough members answered',

@@ -4,6 +4,7 @@ import { query, setQuery, pageUrl } from '../../shell/router.js';
 import { usePageTitle } from '../../shell/title.js';
 import { Tabs } from '../../ui/tabs.js';
 import { KeyList } from './keys.js';
+import { Oversight } from './oversight.js';
 import { WebhookList } from './webhooks.js';
 import { CouncilError } from '../../../client/errors.js';
 import { council } from '../../shell/council.js';
@@ -29,6 +30,7 @@ const SECTIONS: readonly [Section, ...Section[]] = [
   { value: 'browser', text: 'This browser', Shown: Appearance },
   { value: 'keys', text: 'Keys', Shown: KeyList },
   { value: 'webhooks', text: 'Webhooks', Shown: WebhookList },
+  { value: 'decisions', text: 'Decisions', Shown: Oversight },
   { value: 'about', text: 'About', Shown: About },
 ];
 

@@ -1,0 +1,152 @@
+/** The ledger of a service: folded and compared with its checkpoints at the start, and continued while the service runs. */
+import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Config } from '../config.js';
+import { withoutSecrets } from '../config-values.js';
+import { ConfigInvalid } from '../errors.js';
+import { ACCEPT_LOSS, LogUnreadable } from '../eventlog/port.js';
+import type { LedgerOfService } from '../http/route.js';
+import type { Witness, WitnessAnswer } from '../ledger/checkpoints.js';
+import { Checkpoints } from '../ledger/checkpoints.js';
+import { entryOf, leafOf } from '../ledger/events.js';
+import { Ledger } from '../ledger/ledger.js';
+import type { NoteSigner } from '../ledger/note.js';
+import { NoteInvalid, newKeyPem, noteSigner, verifierKey, vkeyText } from '../ledger/note.js';
+import { readUpToDate } from '../projections/read-up-to-date.js';
+import { settledWithin } from '../system/async/deadline.js';
+import { boundedText, reasonOf } from '../system/untrusted.js';
+import type { Context } from './context.js';
+import type { ContextDeps } from './context-deps.js';
+
+/** File in DATA_DIR that allows one start on a ledger that contradicts its newest checkpoint (`council check --accept-loss`). */
+export const ACCEPTED_FILE = 'ledger-loss-accepted';
+/** File in DATA_DIR with the key of the embedded log's ledger. */
+const KEY_FILE = 'ledger-key.pem';
+/** How long a witness may take, in milliseconds, and the longest answer that is read, in bytes. */
+const WITNESS_MS = 15_000;
+const MAX_ANSWER_BYTES = 16 * 1024;
+
+/** How long a stop waits for the last leaves and their checkpoint, in milliseconds. */
+const MAX_FINISH_MS = 3_000;
+
+export interface LedgerService extends LedgerOfService {
+  readonly ledger: Ledger;
+  stop(): Promise<void>;
+}
+
+/**
+ * Folds the ledger, compares it with its newest checkpoint, and starts to add leaves and to sign checkpoints.
+ *
+ * @throws {LogUnreadable} it contradicts its newest checkpoint
+ * @throws {ConfigInvalid} the key or a witness cannot be used
+ * @throws {LedgerCorrupt | LogUnavailable} it cannot be read
+ */
+export async function startLedger(context: Context, config: Config, deps: ContextDeps): Promise<LedgerService> {
+  const { log, instanceId, members, projector, history } = context;
+  const { system, logger } = deps;
+  const { intervalMs } = config.ledger;
+  const origin = config.ledger.origin ?? `council-run-service/${await log.identity()}`;
+  const signer = signerOf(origin, config, deps);
+  const witnesses = config.ledger.witnesses.map(witnessOf);
+  const onFault = (err: unknown): void => logger.error({ err }, 'ledger: failed to add leaves; trying again');
+  const erasureOf = async (...[what, id]: Parameters<typeof history.erasedAs>): Promise<number | null> =>
+    (await history.erasedAs(what, id))?.index ?? null;
+  const ledger = new Ledger({ log, system, members, projector, erasureOf, onFault });
+  const rules = { origin, signer, intervalMs, witnesses, post };
+  const checkpoints = new Checkpoints({ log, system, instanceId, logger, ledger, members, ...rules });
+  projector.subscribe(ledger, checkpoints);
+  // In this order: the ledger is then folded as far as each known checkpoint covers, also of an instance that signs meanwhile.
+  await checkpoints.load();
+  await ledger.fold();
+  const loss = await checkpoints.loss();
+  if (!isAccepted(loss, join(deps.dataDir.path, ACCEPTED_FILE))) {
+    const { eventStore } = config;
+    const file = eventStore === null ? deps.dataDir.logFile : withoutSecrets(eventStore.url);
+    throw new LogUnreadable({ file, reason: `${loss}: ${ACCEPT_LOSS}` });
+  }
+  ledger.start();
+  checkpoints.start();
+  return {
+    ledger,
+    checkpoints,
+    origin,
+    vkey: signer && vkeyText(signer.key),
+    async leafOf(runId) {
+      const index = await readUpToDate({ log, projector, system }, () => history.leafOf(runId));
+      const event = index === null ? null : await ledger.recorded(index);
+      const leaf = event && leafOf(event);
+      return index !== null && event !== null && leaf?.kind === 'run' && leaf.runId === runId
+        ? { index, leaf, entry: entryOf(event) }
+        : null;
+    },
+    async stop() {
+      // What the log does not take in time is added at the next start.
+      const finishing = ledger.finish().then(() => checkpoints.finish());
+      await settledWithin(finishing, { system, maxMs: MAX_FINISH_MS });
+      await ledger.stop();
+      await checkpoints.stop();
+    },
+  };
+}
+
+/** What signs checkpoints, or null if nothing does: on a server's log without a key for all instances. */
+function signerOf(
+  origin: string,
+  { eventStore, ledger: { keyFile } }: Config,
+  { dataDir, logger }: ContextDeps,
+): NoteSigner | null {
+  if (eventStore !== null && keyFile === null) {
+    logger.info(
+      {},
+      'ledger: no checkpoints are signed on EventStoreDB without LEDGER_KEY_FILE, the same for all instances',
+    );
+    return null;
+  }
+  const file = keyFile ?? join(dataDir.path, KEY_FILE);
+  try {
+    // A kill may have left an empty file.
+    if (keyFile === null && !statSync(file, { throwIfNoEntry: false })?.size)
+      writeFileSync(file, newKeyPem(), { mode: 0o600, flush: true });
+    return noteSigner(origin, readFileSync(file, 'utf8'));
+  } catch (error) {
+    const accepted = `a file with an Ed25519 key in PKCS#8 PEM (${reasonOf(error)})`;
+    throw new ConfigInvalid({ variable: 'LEDGER_KEY_FILE', value: file, accepted });
+  }
+}
+
+/** @throws {ConfigInvalid} */
+function witnessOf({ vkey, url }: Config['ledger']['witnesses'][number]): Witness {
+  try {
+    return { key: verifierKey(vkey), url };
+  } catch (error) {
+    if (!(error instanceof NoteInvalid)) throw error;
+    throw new ConfigInvalid({
+      variable: 'LEDGER_WITNESSES',
+      value: vkey,
+      accepted: `lines "<vkey> <url>" (${error.message})`,
+    });
+  }
+}
+
+/**
+ * Whether the service may start. A loss that an operator has accepted is written into the file, so that it accepts no other one.
+ *
+ * @param loss what the ledger has lost, or null
+ */
+function isAccepted(loss: string | null, file: string): boolean {
+  if (loss === null) {
+    rmSync(file, { force: true });
+    return true;
+  }
+  if (!existsSync(file)) return false;
+  const accepted = readFileSync(file, 'utf8');
+  if (accepted === '') writeFileSync(file, loss);
+  return accepted === '' || accepted === loss;
+}
+
+/** Posts to a witness, and reads its answer. */
+async function post(url: string, body: string, signal: AbortSignal): Promise<WitnessAnswer> {
+  const until = AbortSignal.any([signal, AbortSignal.timeout(WITNESS_MS)]);
+  const response = await fetch(url, { method: 'POST', body, signal: until, redirect: 'error' });
+  return { status: response.status, body: await boundedText(response, MAX_ANSWER_BYTES) };
+}

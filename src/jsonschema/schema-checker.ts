@@ -1,0 +1,113 @@
+/**
+ * Checks JSON Schemas that clients send, and values by them. A thread does it, because a schema may make a validator that
+ * never ends, and is ended after a second. Why ajv: it is the validator of this service's own schemas.
+ */
+import { Worker } from 'node:worker_threads';
+import type { System } from '../system/system.js';
+import { SchemasBusy } from './errors.js';
+
+export type JsonSchema = Readonly<Record<string, unknown>>;
+
+/** A question to the thread: whether a schema can be used, or whether a value is valid by it. */
+export interface SchemaTask {
+  readonly schema: JsonSchema;
+  /** Absent: the schema itself is checked. */
+  readonly value?: unknown;
+}
+
+/** Largest schema, in bytes of its JSON text. */
+const MAX_SCHEMA_BYTES = 32 * 1024;
+/** How long the thread may take for a task, in milliseconds. */
+const MAX_MS = 1_000;
+
+/** How long a schema waits for its turn, in milliseconds: those before it may be hostile and take a second each. */
+const MAX_WAIT_MS = 2_000;
+
+const TOO_SLOW = `it takes longer than ${MAX_MS} ms`;
+
+export class SchemaChecker {
+  readonly #system: Pick<System, 'after'>;
+  #thread: Worker | null = null;
+  /** Answers the task that the thread is doing. */
+  #settle: (errors: readonly string[]) => void = () => undefined;
+  /** Resolves when the thread has done its tasks; it takes one at a time. */
+  #idle: Promise<unknown> = Promise.resolve();
+
+  constructor(system: Pick<System, 'after'>) {
+    this.#system = system;
+  }
+
+  /** Why a schema cannot be used, or null if it can. @throws {SchemasBusy} its turn does not come in time */
+  async faultOf(schema: JsonSchema): Promise<string | null> {
+    const bytes = Buffer.byteLength(JSON.stringify(schema));
+    if (bytes > MAX_SCHEMA_BYTES) return `it has ${bytes} bytes, at most ${MAX_SCHEMA_BYTES} are allowed`;
+    const [fault = null] = await this.#inTime((hasTurn) => this.#inTurn({ schema }, hasTurn));
+    return fault;
+  }
+
+  /** What is wrong with a value by a schema that can be used; empty if it is valid. */
+  errorsOf(schema: JsonSchema, value: unknown): Promise<readonly string[]> {
+    return this.#inTurn({ schema, value });
+  }
+
+  /** Ends the thread. A later task starts another. */
+  async stop(): Promise<void> {
+    await this.#thread?.terminate();
+  }
+
+  #inTurn(task: SchemaTask, hasTurn: () => boolean = () => true): Promise<readonly string[]> {
+    const answer = this.#idle.then(() => (hasTurn() ? this.#ask(task) : []));
+    this.#idle = answer.catch(() => undefined);
+    return answer;
+  }
+
+  /** @param ask passes on whether the task still has its turn, when that comes */
+  #inTime(ask: (hasTurn: () => boolean) => Promise<readonly string[]>): Promise<readonly string[]> {
+    return new Promise((resolve, reject) => {
+      let isLate = false;
+      const cancel = this.#system.after(MAX_WAIT_MS, () => {
+        isLate = true;
+        reject(new SchemasBusy({ maxWaitMs: MAX_WAIT_MS }));
+      });
+      const hasTurn = (): boolean => {
+        cancel();
+        return !isLate;
+      };
+      ask(hasTurn).then(resolve, reject);
+    });
+  }
+
+  async #ask(task: SchemaTask): Promise<readonly string[]> {
+    const thread = (this.#thread ??= await this.#started());
+    const answer = this.#answer();
+    const cancel = this.#system.after(MAX_MS, () => {
+      this.#settle([TOO_SLOW]);
+      this.#thread = null;
+      void thread.terminate();
+    });
+    thread.postMessage(task);
+    return await answer.finally(cancel);
+  }
+
+  /** A thread that is ready for tasks: what it takes to load its packages does not count. It does not keep the process alive. */
+  async #started(): Promise<Worker> {
+    const thread = new Worker(new URL('./worker.js', import.meta.url), { resourceLimits: LIMITS });
+    const lost = (): void => {
+      if (this.#thread === thread) this.#thread = null;
+      this.#settle(['it takes too much memory']);
+    };
+    const ready = this.#answer();
+    thread.on('message', (errors: readonly string[]) => this.#settle(errors));
+    // A schema may use up the memory of the thread.
+    thread.on('error', lost);
+    await ready;
+    thread.unref();
+    return thread;
+  }
+
+  #answer(): Promise<readonly string[]> {
+    return new Promise((resolve) => (this.#settle = resolve));
+  }
+}
+
+const LIMITS = { maxOldGenerationSizeMb: 128, stackSizeMb: 2 };

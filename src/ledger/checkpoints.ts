@@ -1,0 +1,312 @@
+/**
+ * The checkpoints of the ledger: signed by this service, recorded in a stream of their own, cosigned by witnesses. One that
+ * contradicts a recorded one is never signed.
+ */
+import type { RevisionConflict } from '../eventlog/errors.js';
+import type { EventLog, RecordedEvent } from '../eventlog/port.js';
+import { lastEvent } from '../eventlog/port.js';
+import type { AppendDeps, StreamHead } from '../eventsourcing/aggregate.js';
+import { changeAggregate, headAt } from '../eventsourcing/aggregate.js';
+import { TaskTracker } from '../system/async/task-tracker.js';
+import { Sequencer } from '../system/async/sequencer.js';
+import type { Logger } from '../system/logger.js';
+import type { System } from '../system/system.js';
+import type { CheckpointFact } from './events.js';
+import { CHECKPOINTS_STREAM, checkpointEventOf } from './events.js';
+import type { Ledger } from './ledger.js';
+import type { Checkpoint, NoteSigner, VerifierKey } from './note.js';
+import { checkpointIn, checkpointText, signatureLine } from './note.js';
+import { withTiles } from './tree.js';
+
+/** Time between two looks whether a checkpoint is due, in milliseconds. */
+const LOOK_MS = 1_000;
+/** How long an instance leaves a due checkpoint to the one in turn, in milliseconds. */
+const OUT_OF_TURN_MS = 5_000;
+/** How long the append of a checkpoint is tried, in milliseconds. */
+const APPEND_MS = 5_000;
+/** Time until a witness that failed is asked again, in milliseconds. */
+const WITNESS_RETRY_MS = 30_000;
+/** Events that a start reads back to find the newest checkpoint, or also the newest cosignature of each witness. */
+const READ_BACK = 100;
+const READ_BACK_FOR_WITNESSES = 1_000;
+
+export interface Witness {
+  readonly key: VerifierKey;
+  /** Address without `/add-checkpoint`. */
+  readonly url: string;
+}
+
+/** What a witness answers. */
+export interface WitnessAnswer {
+  readonly status: number;
+  readonly body: string;
+}
+
+export interface CheckpointsDeps extends AppendDeps {
+  readonly log: EventLog;
+  readonly system: System;
+  readonly logger: Logger;
+  readonly ledger: Ledger;
+  readonly members: { isInTurn(subject: string): boolean };
+  readonly origin: string;
+  /** Null if this instance has no key: it then signs nothing. */
+  readonly signer: NoteSigner | null;
+  readonly intervalMs: number;
+  readonly witnesses: readonly Witness[];
+  /** Posts to a witness; gives up in time. */
+  readonly post: (url: string, body: string, signal: AbortSignal) => Promise<WitnessAnswer>;
+}
+
+interface Recorded extends Checkpoint {
+  readonly note: string;
+  /** ISO 8601. */
+  readonly at: string;
+  /** Whether the present key of this instance has signed it. */
+  readonly isOurs: boolean;
+}
+
+interface Cosigned {
+  readonly size: number;
+  readonly at: string;
+  readonly line: string;
+}
+
+export class Checkpoints {
+  readonly categories = ['checkpoints'];
+  readonly #deps: CheckpointsDeps;
+  readonly #tasks = new TaskTracker();
+  readonly #appends = new Sequencer();
+  #head: StreamHead | null = null;
+  #newest: Recorded | null = null;
+  /** The newest cosignature of each witness, by name. */
+  readonly #cosigned = new Map<string, Cosigned>();
+  /** Witnesses that are being asked, or that rest after a failure, by name. */
+  readonly #busy = new Set<string>();
+  #fault: string | null = null;
+  #cancelTimer: () => void = () => undefined;
+
+  constructor(deps: CheckpointsDeps) {
+    this.#deps = deps;
+  }
+
+  /** Reads the newest checkpoint. @throws {LedgerCorrupt | LogUnavailable} */
+  async load(): Promise<void> {
+    const { log, witnesses } = this.#deps;
+    const newest = await lastEvent(log, CHECKPOINTS_STREAM);
+    const back = witnesses.length === 0 ? READ_BACK : READ_BACK_FOR_WITNESSES;
+    this.#head = newest && { ...headAt(newest), seq: Math.max(-1, newest.revision - back) };
+    await this.#readOn();
+  }
+
+  /** What the folded ledger lacks of the newest checkpoint, as a sentence, or null. @throws {LogUnavailable} */
+  async loss(): Promise<string | null> {
+    return (this.#fault = await this.#contradiction());
+  }
+
+  /** Signs from now on. */
+  start(): void {
+    this.#cancelTimer = this.#deps.system.after(LOOK_MS, () => {
+      const signing = this.#tasks.track(this.#sign());
+      void signing.catch((error: unknown) => this.#report(error)).then(() => this.#tasks.isEnding || this.start());
+      this.#askWitnesses();
+    });
+  }
+
+  /** Receives each event of the log. */
+  onEventRecorded(event: RecordedEvent): void {
+    try {
+      this.#take(event);
+    } catch (error) {
+      this.#report(error);
+    }
+  }
+
+  /** The newest checkpoint with its cosignatures as a signed note, or null if there is none. */
+  get note(): string | null {
+    if (this.#newest === null) return null;
+    const { note, size } = this.#newest;
+    const lines = [...this.#cosigned.values()].filter((each) => each.size === size).map(({ line }) => `${line}\n`);
+    return note + lines.join('');
+  }
+
+  /** The newest checkpoint, or null if there is none. */
+  get newest(): { readonly size: number; readonly at: string } | null {
+    return this.#newest;
+  }
+
+  /** The configured witnesses with their newest cosignatures; size 0 and null if there is none. */
+  get witnesses(): readonly { readonly name: string; readonly size: number; readonly at: string | null }[] {
+    return this.#deps.witnesses.map(({ key: { name } }) => {
+      const cosigned = this.#cosigned.get(name);
+      return { name, size: cosigned?.size ?? 0, at: cosigned?.at ?? null };
+    });
+  }
+
+  /** Seconds until the next checkpoint is due, at least 1. */
+  get nextInSeconds(): number {
+    const { system, intervalMs } = this.#deps;
+    const sinceMs = this.#newest === null ? intervalMs : Date.parse(system.now()) - Date.parse(this.#newest.at);
+    return Math.max(1, Math.ceil((intervalMs - sinceMs) / 1_000) + 1);
+  }
+
+  /** Why no checkpoint is signed any more, or null. */
+  get fault(): string | null {
+    return this.#fault;
+  }
+
+  /** Signs what has no checkpoint yet. */
+  async finish(): Promise<void> {
+    this.#cancelTimer();
+    await this.#sign({ isLast: true }).catch((error: unknown) => this.#tasks.isEnding || this.#report(error));
+  }
+
+  /** Signs no more checkpoints. */
+  async stop(): Promise<void> {
+    this.#cancelTimer();
+    await this.#tasks.end();
+  }
+
+  /** Signs a checkpoint if one is due. */
+  async #sign({ isLast = false } = {}): Promise<void> {
+    const { ledger, signer, origin } = this.#deps;
+    const { size } = ledger.tree;
+    // 1. The ledger has grown, and it is time.
+    if (signer === null || this.#fault !== null || size === 0 || this.#covers(size)) return;
+    if (!isLast && !this.#isDue()) return;
+    // 2. The tree still contains what the newest checkpoint covers.
+    const contradiction = await this.#contradiction();
+    if (contradiction !== null) return this.#fail(contradiction);
+    // 3. Sign, and record it unless another instance was faster.
+    const note = signer.sign(checkpointText({ origin, size, root: await this.#root(size) }));
+    await this.#append(() => (this.#covers(size) ? [] : [{ type: 'CheckpointSigned', data: { note } }]));
+    this.#askWitnesses();
+  }
+
+  /** Whether the newest checkpoint covers a size. One of an earlier key is signed again. */
+  #covers(size: number): boolean {
+    return this.#newest !== null && (this.#newest.isOurs ? this.#newest.size >= size : this.#newest.size > size);
+  }
+
+  #isDue(): boolean {
+    const { system, intervalMs, members } = this.#deps;
+    if (this.#newest === null) return true;
+    const sinceMs = Math.abs(Date.parse(system.now()) - Date.parse(this.#newest.at));
+    return sinceMs >= intervalMs + (members.isInTurn(CHECKPOINTS_STREAM) ? 0 : OUT_OF_TURN_MS);
+  }
+
+  /** What the ledger lacks of the newest checkpoint, or null. */
+  async #contradiction(): Promise<string | null> {
+    if (this.#newest === null) return null;
+    const { size, root } = this.#newest;
+    const found = this.#deps.ledger.tree.size;
+    if (found < size) return `its ledger has fewer leaves than its newest checkpoint covers (${size})`;
+    if ((await this.#root(size)).equals(root)) return null;
+    return `its ledger has another root at size ${size} than its newest checkpoint (${root.toString('base64')})`;
+  }
+
+  #root(size: number): Promise<Buffer> {
+    const { ledger } = this.#deps;
+    return withTiles((tiles) => ledger.tree.root(size, tiles), ledger.leafHashes);
+  }
+
+  #fail(reason: string): void {
+    this.#fault = reason;
+    this.#deps.logger.error({ reason }, 'ledger: it contradicts its newest checkpoint; signing no more, runs go on');
+  }
+
+  #report(err: unknown): void {
+    if (!this.#tasks.isEnding) this.#deps.logger.error({ err }, 'ledger: failed to record a checkpoint; trying again');
+  }
+
+  /** Records facts that are decided on the newest events. */
+  async #append(decide: () => readonly CheckpointFact[]): Promise<void> {
+    const change = {
+      stream: CHECKPOINTS_STREAM,
+      subject: CHECKPOINTS_STREAM,
+      headOf: (head: StreamHead | null) => head,
+      decide,
+      maxAppendMs: APPEND_MS,
+      read: async (conflict: RevisionConflict | null) => {
+        if (conflict !== null) await this.#readOn();
+        return this.#head;
+      },
+    };
+    await this.#appends.run(() => changeAggregate(this.#deps, change, this.#tasks.signal));
+    await this.#readOn();
+  }
+
+  async #readOn(): Promise<void> {
+    const range = { from: (this.#head?.seq ?? -1) + 1 };
+    for await (const event of this.#deps.log.readStream(CHECKPOINTS_STREAM, range)) this.#take(event);
+  }
+
+  /** Folds an event; one that is folded has no effect. */
+  #take(recorded: RecordedEvent): void {
+    if (recorded.revision <= (this.#head?.seq ?? -1)) return;
+    this.#head = headAt(recorded);
+    const { type, data, at } = checkpointEventOf(recorded);
+    if (type === 'CheckpointCosigned') this.#cosigned.set(data.name, { size: data.size, line: data.line, at });
+    else this.#takeNote(data.note, at);
+  }
+
+  /** Ignores checkpoints of another origin: with a new LEDGER_ORIGIN the ledger begins anew for its witnesses. */
+  #takeNote(note: string, at: string): void {
+    const { origin, signer } = this.#deps;
+    const checkpoint = checkpointIn(note);
+    if (checkpoint.origin !== origin) return;
+    this.#newest = { ...checkpoint, note, at, isOurs: signer === null || isSigned(checkpoint, signer.key) };
+  }
+
+  /** Asks each witness that has not cosigned the newest checkpoint, in the background. */
+  #askWitnesses(): void {
+    const { witnesses, members, system } = this.#deps;
+    const newest = this.#newest;
+    if (newest === null || this.#tasks.isEnding || !members.isInTurn(CHECKPOINTS_STREAM)) return;
+    for (const witness of witnesses) {
+      const { name } = witness.key;
+      if (this.#busy.has(name) || (this.#cosigned.get(name)?.size ?? 0) >= newest.size) continue;
+      this.#busy.add(name);
+      const asking = this.#tasks.track(this.#ask(witness, newest));
+      asking.then(
+        () => this.#busy.delete(name),
+        (err: unknown) => {
+          if (this.#tasks.isEnding) return;
+          this.#deps.logger.error({ witness: name, err }, 'ledger: a witness has not cosigned; asking again in 30 s');
+          system.after(WITNESS_RETRY_MS, () => this.#busy.delete(name));
+        },
+      );
+    }
+  }
+
+  /** Asks a witness for its cosignature (C2SP tlog-witness, add-checkpoint), and records it. */
+  async #ask({ key, url }: Witness, { size, note, text }: Recorded): Promise<void> {
+    const { post, ledger } = this.#deps;
+    const { signal } = this.#tasks;
+    let old = Math.min(size, this.#cosigned.get(key.name)?.size ?? 0);
+    for (let tries = 0; ; tries += 1) {
+      // 1. Send the checkpoint, with the proof that it continues what the witness has seen.
+      const proof = await withTiles((tiles) => ledger.tree.consistency(old, size, tiles), ledger.leafHashes);
+      const lines = proof.map((hash) => `${hash.toString('base64')}\n`).join('');
+      const { status, body } = await post(`${url}/add-checkpoint`, `old ${old}\n${lines}\n${note}`, signal);
+      // 2. The witness has seen another size: try once more from there.
+      const seen = /^(?:0|[1-9]\d{0,15})\n$/.test(body) ? Number(body) : null;
+      if (status === 409 && seen !== null && seen <= size && tries === 0) {
+        old = seen;
+        continue;
+      }
+      if (status !== 200) throw new Error(`it answers ${status}${seen === null ? '' : `: it has seen ${seen} leaves`}`);
+      // 3. Record its signature.
+      const line = signatureLine({ text, lines: body.split('\n') }, key);
+      const fact = { type: 'CheckpointCosigned', data: { size, name: key.name, line } } as const;
+      return await this.#append(() => ((this.#cosigned.get(key.name)?.size ?? 0) < size ? [fact] : []));
+    }
+  }
+}
+
+function isSigned(checkpoint: Checkpoint, key: VerifierKey): boolean {
+  try {
+    return signatureLine(checkpoint, key) !== '';
+  } catch {
+    return false;
+  }
+}

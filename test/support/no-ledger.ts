@@ -1,0 +1,11 @@
+import type { LedgerOfService } from '../../src/http/route.js';
+import { MerkleTree } from '../../src/ledger/tree.js';
+
+/** An empty ledger, for tests of an edge without the service. */
+export const NO_LEDGER: LedgerOfService = {
+  ledger: { tree: new MerkleTree(), waiting: 0, entries: async () => [], leafHashes: async () => [] },
+  checkpoints: { newest: null, note: null, witnesses: [], nextInSeconds: 1, fault: null },
+  origin: 'example.com/council',
+  vkey: null,
+  leafOf: async () => null,
+};
