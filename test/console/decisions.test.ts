@@ -300,7 +300,10 @@ describeInBrowser('A decision in the console', (browser) => {
       for (const text of ['scripted-1', 'Writer: writes the draft', 'web search', /^at most .* tokens/, /, 1 call$/])
         await next.getByText(text).first().waitFor();
       await next.getByText('Prompt that is sent').click();
-      const [system, prompt] = await next.locator('pre').allInnerTexts();
+      const texts = next.locator('pre');
+      await texts.nth(1).waitFor();
+      // Not the inner text: a block of a long text has none until it is laid out.
+      const [system, prompt] = (await texts.allTextContents()).map((text) => text.trim());
       expect(system).to.include('Read them aloud.');
       expect(prompt).to.include('A draft of the sea');
       expect(await faultsIn(page)).to.deep.equal([]);

@@ -230,7 +230,7 @@ describeInBrowser('The material and the output of a run', (browser) => {
     writeFileSync(file, readFileSync(await (await saved).path()));
     await page.emulateMedia({ media: 'print' });
     expect(await region.getByRole('group', { name: 'Output' }).isVisible()).to.equal(false);
-    expect(JSON.parse(await region.locator('pre').innerText())).to.deep.equal(VALUE);
+    expect(JSON.parse((await region.locator('pre').textContent()) ?? '')).to.deep.equal(VALUE);
     const offline = await browser.open(pathToFileURL(file).href);
     await offline.getByRole('region', { name: 'Output' }).getByText('Oaks & ashes', { exact: true }).waitFor();
     await material(offline).locator('summary').click();
