@@ -69,7 +69,7 @@ describe(`Random requests (SEED=${SEED})`, () => {
     expect(service.faults).to.deep.equal([]);
     expect((await send({ path: '/api/health/ready' })).status).to.equal(200);
     // Some requests must succeed, and some must be refused.
-    for (const status of [200, 202, 404, 422]) expect(answers.get(status), String(status)).to.be.above(REQUESTS / 400);
+    for (const status of [200, 202, 404, 422]) expect(answers.get(status), String(status)).to.be.above(REQUESTS / 100);
     if (!IS_SOAK) return;
     const counts = JSON.stringify([...answers].sort(([a], [b]) => a - b));
     console.log(`${REQUESTS} requests, SEED=${SEED}: ${counts}; heap in MB after each tenth: ${heaps.join(' ')}`);

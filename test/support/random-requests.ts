@@ -84,6 +84,8 @@ export function randomRequests(document: RequestDocument, { random, ids }: Rando
   const operations = Object.entries(document.paths).flatMap(([path, item]) =>
     Object.entries(item).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })),
   );
+  /** Runs give the other operations something to read. */
+  const starts = operations.filter(({ operation }) => '202' in operation.responses);
   const { below, happens, oneOf } = choicesBy(random);
   /** The values without null and undefined. */
   const odd = (): unknown => ODD[below(ODD.length)];
@@ -188,7 +190,7 @@ export function randomRequests(document: RequestDocument, { random, ids }: Rando
   }
 
   return () => {
-    const { path, method, operation } = oneOf(operations);
+    const { path, method, operation } = oneOf(happens(0.15) ? starts : operations);
     const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encoded(idOf(name)) || 'x');
     const { headers, body } = bodyOf(operation);
     const verb = happens(0.02) ? oneOf(['PATCH', 'OPTIONS', 'HEAD', 'PUT', 'DELETE']) : method;
