@@ -56,7 +56,7 @@ export async function createDocuments(
   const extractor = overrides.extractor ?? pdfExtractor({ system, pid: process.pid, limits });
   const isCorrupt = (documentId: string): boolean => corruptDocuments.has(documentId);
   const recording = { embeddings, recordsVectors, appendDeadlineMs: APPEND_DEADLINE_MS };
-  const store = new DocumentStore({ log, system, instanceId, extractor, isCorrupt, ...recording });
+  const store = new DocumentStore({ log, system, instanceId, extractor, ...recording });
   const onFault = (err: unknown): void => {
     if (err instanceof DocumentCorrupt) corruptDocuments.found(err);
     else logger.error({ err }, 'documents: fault');
@@ -157,15 +157,9 @@ export class Documents implements EventConsumer {
   }
 
   /** Resolves once the document can be found here; rejects when the signal is aborted before. */
-  waitUntilSearchable({ position }: Ingested, signal: AbortSignal): Promise<void> {
-    return this.#waitFor(position, signal);
-  }
-
-  /** Resolves once the document cannot be found here any more. */
-  async remove(documentId: string, actor?: string | null): Promise<void> {
-    const { corruptDocuments, store } = this.#deps;
-    await this.#waitFor(await store.remove(documentId, actor));
-    corruptDocuments.forget(documentId);
+  async waitUntilSearchable({ position }: Ingested, signal: AbortSignal): Promise<void> {
+    await this.#deps.projector.waitFor(position);
+    await this.#deps.indexer.waitFor(position, signal);
   }
 
   /** Takes an erased document out of the search, before it may be uploaded again. */
@@ -214,11 +208,6 @@ export class Documents implements EventConsumer {
     vectors.abort();
     await Promise.all([store.stop(), vectors.settled(), audits.stop()]);
     await indexer.stop(position);
-  }
-
-  async #waitFor(position: Position, signal?: AbortSignal): Promise<void> {
-    await this.#deps.projector.waitFor(position);
-    await this.#deps.indexer.waitFor(position, signal);
   }
 }
 

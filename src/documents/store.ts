@@ -4,15 +4,13 @@
  */
 import { ModelFailed, ServiceStopping } from '../errors.js';
 import type { AggregateChange, AppendDeps, Changed } from '../eventsourcing/aggregate.js';
-import { changeAggregate, headAt } from '../eventsourcing/aggregate.js';
-import type { Position, RecordedEvent } from '../eventlog/port.js';
-import { lastEvent } from '../eventlog/port.js';
+import { changeAggregate } from '../eventsourcing/aggregate.js';
+import type { Position } from '../eventlog/port.js';
 import type { System } from '../system/system.js';
-import { present } from '../system/element.js';
 import { KeyedSequencer } from '../system/async/sequencer.js';
 import { TaskTracker } from '../system/async/task-tracker.js';
 import { chunkedPages } from './chunk.js';
-import { DocumentContended, DocumentCorrupt, DocumentUnknown } from './errors.js';
+import { DocumentContended, DocumentUnknown } from './errors.js';
 import type { DocumentFact } from './events.js';
 import type { DocumentRecord } from './events.js';
 import { documentRecordOf, documentStatusOf, documentStream, readDocument } from './events.js';
@@ -37,8 +35,6 @@ export interface DocumentStoreOptions extends AppendDeps {
   readonly embeddings: Embeddings;
   /** Whether vectors are recorded. Otherwise each instance computes them. */
   readonly recordsVectors: boolean;
-  /** Whether a document was found corrupt. */
-  readonly isCorrupt: (documentId: string) => boolean;
 }
 
 /** A file that was uploaded. */
@@ -106,38 +102,6 @@ export class DocumentStore {
       const state = await this.#fold(documentId, null);
       if (isIngested(state)) await this.#untilIngested(documentId, state, null);
     });
-  }
-
-  /**
-   * Deletes a document, even when its record is corrupt.
-   *
-   * @param actor name of the key that deletes it, or null if the service has no keys
-   * @returns position of the event that deletes it
-   * @throws {DocumentUnknown | DocumentContended}
-   */
-  async remove(documentId: string, actor: string | null = null): Promise<Position> {
-    const removing = this.#change<RecordedEvent | null>(documentId, {
-      read: () => lastEvent(this.#options.log, documentStream(documentId)),
-      headOf: (last) => last && headAt(last),
-      decide: async (last) => {
-        if (!(await this.#isThere(documentId, last))) throw new DocumentUnknown({ documentId });
-        return [{ type: 'DocumentDeleted', data: { actor } }];
-      },
-    });
-    const { position } = await this.#tasks.track(removing);
-    return present(position, 'position of the deletion');
-  }
-
-  /** Whether there is a document to delete. A corrupt one counts unless its last event is the deletion. */
-  async #isThere(documentId: string, last: RecordedEvent | null): Promise<boolean> {
-    if (last?.type === 'DocumentDeleted') return false;
-    if (this.#options.isCorrupt(documentId)) return true;
-    try {
-      return (await documentStatusOf(this.#options.log, documentId)).decisive?.type === 'DocumentIngested';
-    } catch (error) {
-      if (error instanceof DocumentCorrupt) return true;
-      throw error;
-    }
   }
 
   /** Ends waits and model calls; resolves once all work has ended. */
