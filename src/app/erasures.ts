@@ -25,8 +25,6 @@ import type { System } from '../system/system.js';
 
 /** Most runs that are erased together. */
 const MAX_TOGETHER = 500;
-/** Number of runs that one query lists. */
-const PAGE = 100;
 /** Wait before an instance completes the erasures of another one, in milliseconds. */
 const COMPLETE_AFTER_MS = 1_000;
 /** Wait after a failure, in milliseconds. */
@@ -35,7 +33,7 @@ const RETRY_MS = 5_000;
 export interface ErasuresDeps {
   readonly log: EventLog;
   readonly ledger: Pick<Ledger, 'erase' | 'erasures'>;
-  readonly history: Pick<History, 'stored' | 'list' | 'flush' | 'zeroErased'>;
+  readonly history: Pick<History, 'families' | 'flush' | 'zeroErased'>;
   readonly projector: Pick<Projector, 'waitFor'>;
   readonly documents: Pick<Documents, 'onDocumentErased' | 'zeroErased'>;
   /** Forgets what is in memory of an erased run. */
@@ -53,12 +51,6 @@ export interface ErasureCause {
 /** An erasure as it is recorded, with the stream that it removes. */
 interface Erased extends Pick<ErasureLeaf, 'what' | 'id'> {
   readonly stream: string;
-}
-
-/** A run to erase, with its last event, or null if it is erased. */
-interface DueRun {
-  readonly id: string;
-  readonly end: RecordedEvent | null;
 }
 
 export class Erasures {
@@ -87,23 +79,38 @@ export class Erasures {
     return this.#tasks.track(this.#eraseRuns(runIds, cause));
   }
 
-  async #eraseRuns(runIds: readonly string[], cause: ErasureCause): Promise<void> {
-    const { log, projector } = this.#deps;
-    const due: DueRun[] = [];
-    for (const id of runIds) due.push({ id, end: await this.#endOf(id) });
-    // 1. The runs that their councils have started, as far as the views here know all of them.
+  async #eraseRuns(runIds: readonly string[], { actor, reason }: ErasureCause): Promise<void> {
+    const { log, projector, history, ledger, system } = this.#deps;
+    // 1. All have ended.
+    const ends = new Map(await this.#endsOf(runIds));
+    // 2. So have the runs that their councils have started, and those that wait for them. The views know all of these.
     await projector.waitFor(await log.head(), this.#tasks.signal);
-    for (const { id } of due) await this.#assertNotAwaited(id);
-    const all: DueRun[] = [];
-    for (const each of due) all.push(...(await this.#below(each)), each);
-    for (let from = 0; from < all.length; from += MAX_TOGETHER)
-      await this.#eraseEnded(all.slice(from, from + MAX_TOGETHER), cause);
+    const stored = new Map((await history.families(runIds)).map((run) => [run.id, run]));
+    for (const runId of runIds) await this.#assertNotAwaited(runId, stored.get(runId)?.parentRun?.runId ?? null);
+    for (const [id, end] of await this.#endsOf([...stored.keys()].filter((each) => !ends.has(each)))) ends.set(id, end);
+    // A run comes after those below it: after a crash in between it is there to be erased again.
+    const ids = [...new Set([...stored.keys(), ...runIds])];
+    for (let from = 0; from < ids.length; from += MAX_TOGETHER) {
+      const together = ids.slice(from, from + MAX_TOGETHER);
+      const leaves: ErasureLeaf[] = [];
+      const kept = new Map<string, string>();
+      for (const id of together) {
+        const [end, run] = [ends.get(id) ?? null, stored.get(id)];
+        if (end === null) continue;
+        const ended = { events: end.revision + 1, headHash: hashOf(end), erasedAt: system.now() };
+        leaves.push({ kind: 'erasure', what: 'run', id, ...ended, reason, actor });
+        if (run !== undefined) kept.set(id, JSON.stringify(withoutTexts(run)));
+      }
+      // 3. The leaves. Once they are folded, lists and searches here hold the runs no more.
+      if (leaves.length > 0) await ledger.erase(leaves, { kept });
+      // 4. The events and every byte that is left.
+      await this.#complete(together.map((id) => ({ what: 'run', id, stream: runStream(id) })));
+    }
   }
 
-  /** Its parent continues with it after a crash. @throws {RunUnfinished} */
-  async #assertNotAwaited(runId: string): Promise<void> {
-    const parent = (await this.#deps.history.stored(runId))?.parentRun?.runId;
-    if (parent === undefined) return;
+  /** A parent that has not ended continues with the run after a crash. @throws {RunUnfinished} */
+  async #assertNotAwaited(runId: string, parent: string | null): Promise<void> {
+    if (parent === null) return;
     try {
       await this.#endOf(parent);
     } catch (error) {
@@ -112,41 +119,8 @@ export class Erasures {
     }
   }
 
-  /** The runs below a run, each before the one that has started it: after a crash the run is there to be erased again. */
-  async #below({ id, end }: DueRun): Promise<readonly DueRun[]> {
-    if (end === null) return [];
-    const children: string[] = [];
-    for (let hasMore = true; hasMore;) {
-      const page = { filter: { parentRun: id }, limit: PAGE, offset: children.length };
-      const runs = await this.#deps.history.list(page);
-      children.push(...runs.map((run) => run.id));
-      hasMore = runs.length === PAGE;
-    }
-    const below: DueRun[] = [];
-    for (const child of children) {
-      const each = { id: child, end: await this.#endOf(child) };
-      below.push(...(await this.#below(each)), each);
-    }
-    return below;
-  }
-
-  async #eraseEnded(due: readonly DueRun[], { actor, reason }: ErasureCause): Promise<void> {
-    const { ledger, history, system } = this.#deps;
-    const erasedAt = system.now();
-    const leaves: ErasureLeaf[] = [];
-    const kept = new Map<string, string>();
-    // 2. What is erased: the leaf covers the whole record by its last hash.
-    for (const { id, end } of due) {
-      if (end === null) continue;
-      const ended = { events: end.revision + 1, headHash: hashOf(end), erasedAt };
-      leaves.push({ kind: 'erasure', what: 'run', id, ...ended, reason, actor });
-      const run = await history.stored(id);
-      if (run !== null) kept.set(id, JSON.stringify(withoutTexts(run)));
-    }
-    // 3. The leaves. Once they are folded, lists and searches here hold the runs no more.
-    if (leaves.length > 0) await ledger.erase(leaves, { kept });
-    // 4. The events and every byte that is left.
-    await this.#complete(due.map(({ id }) => ({ what: 'run', id, stream: runStream(id) })));
+  #endsOf(runIds: readonly string[]): Promise<readonly (readonly [string, RecordedEvent | null])[]> {
+    return Promise.all(runIds.map(async (id) => [id, await this.#endOf(id)] as const));
   }
 
   /**
@@ -188,6 +162,7 @@ export class Erasures {
     // The views here may still have to fold the events, and then the leaf: before that, they would write the texts again.
     await projector.waitFor(await log.head(), this.#tasks.signal);
     for (const { what, id } of erased) if (what === 'run') forget(id);
+    // Reads by id must not find the rows any more, even if the removal fails.
     await history.flush();
     await log.remove(erased.map(({ stream }) => stream));
     await history.zeroErased();

@@ -197,8 +197,8 @@ export class Ledger {
       }
       // 3. Add the leaves of those that have none, unless another append comes first.
       const size = this.tree.size;
-      const missing: ErasureLeaf[] = [];
-      for (const each of erasures) if (((await erasureOf(each.what, each.id)) ?? -1) <= after) missing.push(each);
+      const known = await Promise.all(erasures.map(({ what, id }) => erasureOf(what, id)));
+      const missing = erasures.filter((_, at) => (known[at] ?? -1) <= after);
       if (missing.length > 0 && !(await this.#append(missing, { size, kept }))) continue;
       // 4. The views show them.
       return await projector.waitFor(await log.head(), signal);

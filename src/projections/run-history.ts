@@ -120,6 +120,11 @@ export class History {
     return await this.#query((views) => views.expired(days, now, max));
   }
 
+  /** Runs with those that their councils have started: see `RunTable.families`. */
+  async families(ids: readonly string[]): Promise<readonly RunSummary[]> {
+    return await this.#query((views) => views.families(ids));
+  }
+
   /** By default newest first, ties by id ascending. */
   async list(query: RunListQuery): Promise<readonly RunSummary[]> {
     return await this.#query((views) => views.list(query));

@@ -66,6 +66,7 @@ export function openStoredViews(
         onWritten();
       }),
     expired: async () => [],
+    families: async () => [],
     zeroErased: async () => undefined,
     find: (runId) => ask(() => views.runs.get(runId) ?? null),
     list: ({ limit, offset }) => ask(() => [...all()].sort(newest).slice(offset, offset + limit)),

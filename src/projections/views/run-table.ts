@@ -59,6 +59,12 @@ export interface RunTable extends Pick<TotalsTable, 'overview'> {
    * @param now ISO 8601
    */
   expired(days: number | null, now: string, max: number): readonly string[];
+  /**
+   * Runs with all that their councils have started, each before the one that has started it. Omits erased ones.
+   *
+   * @throws {RowUnreadable}
+   */
+  families(ids: readonly string[]): readonly RunSummary[];
   /** A run, or null if there is none or it is erased. @throws {RowUnreadable} */
   find(id: string): RunSummary | null;
   /** @throws {RowUnreadable} */
@@ -80,6 +86,7 @@ export function runTable(database: DatabaseSyncInstance, isCorrupt: (id: string)
   const byId = database.prepare(`${columns} WHERE id = ? AND status <> '${ERASED}'`);
   const forget = database.prepare(`UPDATE runs SET status = '${ERASED}', summary = '' WHERE key = ?`);
   const byKey = database.prepare(`${columns} WHERE key = ?`);
+  const families = database.prepare(FAMILIES);
   const facets = facetTable(database);
   const search = new RunSearch(database);
   const totals = totalsTable(database);
@@ -129,6 +136,7 @@ export function runTable(database: DatabaseSyncInstance, isCorrupt: (id: string)
     },
     list: (query) => search.keys(query).map((key) => storedRun(byKey.get(key))),
     expired: (days, now, max) => expiredRuns(database, { days, now, max }),
+    families: (ids) => families.all(JSON.stringify(ids)).map((row) => storedRun(row)),
     count: (filter) => search.count(filter),
     counts: (filter) => countsIn(search, filter),
     overview: (query) => totals.overview(query),
@@ -176,6 +184,14 @@ const EXPIRED = `
   WHERE f.created_at < ?2 AND f.status IN ('completed', 'failed') AND f.parent_run IS NULL
     AND unixepoch(f.created_at) * 1000 + f.duration < ?4 - coalesce(own.value, ?3) * ${DAY_MS}
   LIMIT ?5`;
+
+/** Councils nest less deeply than the bound, which a corrupt row could otherwise exceed. */
+const FAMILIES = `
+  WITH RECURSIVE family (key, id, depth) AS (
+    SELECT key, id, 0 FROM runs WHERE id IN (SELECT value FROM json_each(?)) AND status <> '${ERASED}'
+    UNION ALL SELECT f.key, f.id, depth + 1 FROM family JOIN facets f ON f.parent_run = family.id WHERE depth < 100
+  )
+  SELECT runs.id, summary FROM family JOIN runs USING (key) GROUP BY key ORDER BY max(depth) DESC`;
 
 function hasEnded(status: string | null): boolean {
   return status === 'completed' || status === 'failed';

@@ -81,6 +81,7 @@ export async function openViews(options: ViewsOptions, deps: ViewsDeps): Promise
     write: (rows, checkpoint) => views.ask((thread) => thread.call('write', rows, checkpoint)),
     find: (runId) => views.ask((thread) => thread.call('find', runId)),
     expired: (days, now, max) => views.ask((thread) => thread.call('expired', days, now, max)),
+    families: (ids) => views.ask((thread) => thread.call('families', ids)),
     list: (query) => views.ask((thread) => thread.call('list', query)),
     count: (filter) => views.ask((thread) => thread.call('count', filter)),
     counts: (filter) => views.ask((thread) => thread.call('counts', filter)),

@@ -33,7 +33,7 @@ export interface ViewsTables
   extends
     Pick<
       RunTable,
-      'find' | 'expired' | 'list' | 'count' | 'counts' | 'overview' | 'unfinished' | 'paused' | 'deadlines'
+      'find' | 'expired' | 'families' | 'list' | 'count' | 'counts' | 'overview' | 'unfinished' | 'paused' | 'deadlines'
     >,
     Pick<LeafTable, 'leafOf' | 'erasedAs'> {
   /** @throws {ViewsFull} the rows are shown until the next write and are not stored */
