@@ -4,10 +4,12 @@ import { expect } from 'chai';
 import { openEmbeddedLog } from '../../src/eventlog/embedded/log.js';
 import type { CouncilBench } from '../support/council-command.js';
 import { councilBench } from '../support/council-command.js';
+import { changeLog } from '../support/damaged-log.js';
 import { fakeEventStore } from '../support/fake-event-store.js';
 import { isOver, restClient } from '../support/rest-client.js';
 import { startService } from '../support/running-service.js';
 import { onEmbeddedLog } from '../support/test-event-store.js';
+import { untilTrue } from '../support/until-true.js';
 
 onEmbeddedLog(() =>
   describe('council erase', () => {
@@ -78,6 +80,24 @@ onEmbeddedLog(() =>
       expect((await client.get(`/api/runs/${kept}`)).status).to.equal(200);
       await service.stop();
       await server.stop();
+    });
+
+    it('stays an erasure when salvage meets a damaged leaf before it, and every run has a leaf again', async () => {
+      const from = bench.copied(bench.dataDir, 'damaged');
+      // Leaf 1 is that of the run that is kept or of the erased one, leaf 2 that of the erasure.
+      changeLog(from, "UPDATE events SET data = 'x' WHERE type = 'LeafAdded' AND revision = 1");
+      const to = join(bench.path, 'damaged-new');
+      const { code, stdout } = await bench.council(['salvage', '--to', to], { env: { DATA_DIR: from } });
+      expect(code).to.equal(1);
+      expect(stdout).to.match(/^cut: the ledger ends before leaf 1: .+$/m);
+      expect(stdout).to.match(/ 0 omitted$/m);
+      const service = await startService({ dataDir: to, eventStore: null });
+      const client = restClient(service.url);
+      expect(client.problem(await client.get(`/api/runs/${erased}`), 410).erased?.reason).to.equal('asked');
+      await untilTrue(async () => (await client.get(`/api/runs/${kept}/verify`)).text.includes('"index"'));
+      await service.stop();
+      const checked = await bench.council(['check'], { env: { DATA_DIR: to } });
+      expect(checked.code, checked.stdout).to.equal(0);
     });
 
     it('is completed by the next start if the service died before the events were removed', async () => {

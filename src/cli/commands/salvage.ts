@@ -9,6 +9,7 @@ import { newEventOf } from '../../eventsourcing/copy-log.js';
 import { openEmbeddedLog } from '../../eventlog/embedded/log.js';
 import { knownHead } from '../../eventlog/embedded/head-file.js';
 import type { ReadOnlyLog } from '../../eventlog/embedded/read-only.js';
+import { LEDGER_STREAM } from '../../ledger/events.js';
 import { nodeSystem } from '../../system/system.js';
 import { folderOfLog, openFolderLog } from '../records/folder-log.js';
 import { ErasedStreams } from '../records/erased-streams.js';
@@ -63,13 +64,20 @@ interface SalvageOptions {
 
 async function salvageLog(log: ReadOnlyLog, { target, last, say }: SalvageOptions): Promise<number> {
   const { chains, erased, unreadable } = chainsOf(log, last);
+  const ledgerFault = chains.faults.get(LEDGER_STREAM) ?? null;
+  chains.faults.delete(LEDGER_STREAM);
   makeFilesPrivate();
   mkdirSync(join(target, '..'), { recursive: true });
-  const events = await copied(log, { last, chains, erased: erased.names, target });
+  const { events, leaves } = await copied(log, { last, chains, erased, cutAt: ledgerFault?.revision ?? null, target });
   log.assertUnchanged();
   for (const [stream, { revision, reason }] of chains.faults) {
     await say(`omitted: ${namedAs(stream)}: event ${revision}: ${reason}`);
   }
+  if (ledgerFault !== null)
+    await say(
+      `cut: the ledger ends before leaf ${leaves}: ${ledgerFault.reason}. The next start adds the later runs again; ` +
+        'checkpoints of a larger size, and proofs by them, do not fit the new log',
+    );
   if (unreadable > 0)
     await say(`unreadable: ${countOf(unreadable, 'event')}; the records are unknown and may be missing`);
   const lost = erased.lost([]);
@@ -78,7 +86,7 @@ async function salvageLog(log: ReadOnlyLog, { target, last, say }: SalvageOption
   await say(
     `Written to ${target}: ${countOf(events, 'event')} in ${countOf(intact, 'record')}; ${chains.faults.size} omitted`,
   );
-  return chains.faults.size + unreadable + lost.length === 0 ? EXIT.done : EXIT.failed;
+  return chains.faults.size + unreadable + lost.length === 0 && ledgerFault === null ? EXIT.done : EXIT.failed;
 }
 
 function chainsOf({ salvage }: ReadOnlyLog, last: number) {
@@ -96,41 +104,49 @@ function chainsOf({ salvage }: ReadOnlyLog, last: number) {
   return { chains, erased, unreadable };
 }
 
-/** Copies the intact streams to a new log, in the order of the log, and bars the erased ones. Returns the number of events. */
-async function copied(
-  { salvage }: ReadOnlyLog,
-  {
-    last,
-    chains,
-    erased,
-    target,
-  }: {
-    readonly last: number;
-    readonly chains: StreamChains;
-    readonly erased: ReadonlySet<string>;
-    readonly target: string;
-  },
-): Promise<number> {
-  let events = 0;
+interface Copying {
+  readonly last: number;
+  readonly chains: StreamChains;
+  readonly erased: ErasedStreams;
+  /** Number of the first leaf of the ledger that is not intact, or null if all are. */
+  readonly cutAt: number | null;
+  readonly target: string;
+}
+
+/**
+ * Copies the intact streams to a new log, in the order of the log, and bars the erased ones. Of a ledger that is not intact it
+ * copies the leaves before the fault, whose tree is that of the earlier checkpoints. Of those after it, it appends the
+ * erasures, because nothing else holds them; a service adds the runs again.
+ *
+ * @returns how many events it has copied, and how many leaves from before a fault of the ledger
+ */
+async function copied({ salvage }: ReadOnlyLog, { last, chains, erased, cutAt, target }: Copying) {
+  let [events, leaves, nextLeaf] = [0, 0, 0];
   const copy = await openEmbeddedLog({ file: target });
   try {
     let appends: Promise<unknown>[] = [];
     for (const event of salvage.events(last)) {
-      if ('reason' in event || chains.faults.has(event.stream) || erased.has(event.stream)) continue;
-      const { stream, revision } = event;
+      if ('reason' in event || chains.faults.has(event.stream) || erased.names.has(event.stream)) continue;
+      let { revision } = event;
+      if (event.stream === LEDGER_STREAM) {
+        if (cutAt === null || revision < cutAt) leaves += 1;
+        else if (!erased.leaves.has(revision)) continue;
+        revision = nextLeaf;
+        nextLeaf += 1;
+      }
       // The log writes concurrent appends in the order of the calls.
-      appends.push(copy.append(stream, [newEventOf(event)], revision === 0 ? 'none' : revision - 1));
+      appends.push(copy.append(event.stream, [newEventOf(event)], revision === 0 ? 'none' : revision - 1));
       events += 1;
       if (appends.length < MAX_APPENDS) continue;
       await Promise.all(appends);
       appends = [];
     }
     await Promise.all(appends);
-    if (erased.size > 0) await copy.remove([...erased]);
+    if (erased.names.size > 0) await copy.remove([...erased.names]);
   } finally {
     await copy.close();
   }
-  return events;
+  return { events, leaves };
 }
 
 /** A stream's display name: its kind and its id. */

@@ -6,6 +6,8 @@ import { runIdOf, runStream } from '../../run/events.js';
 export class ErasedStreams {
   /** Streams whose erasure has a leaf. */
   readonly names = new Set<string>();
+  /** Numbers of these leaves. */
+  readonly leaves = new Set<number>();
   /** Runs that have a leaf, and no event so far. */
   readonly #awaited = new Set<string>();
   readonly #seen = new Set<string>();
@@ -17,7 +19,10 @@ export class ErasedStreams {
     try {
       const leaf = leafOf(event);
       if (leaf.kind === 'run') this.#awaited.add(runStream(leaf.runId));
-      else this.names.add(leaf.what === 'run' ? runStream(leaf.id) : (event.metadata['kept'] ?? ''));
+      else {
+        this.names.add(leaf.what === 'run' ? runStream(leaf.id) : (event.metadata['kept'] ?? ''));
+        this.leaves.add(event.revision);
+      }
     } catch {
       // The check of the stream reports it.
     }
