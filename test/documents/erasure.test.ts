@@ -2,6 +2,7 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { filesWith } from '../support/files-with.js';
+import { hideDocument } from '../support/hide-document.js';
 import type { RestClient } from '../support/rest-client.js';
 import { restClient } from '../support/rest-client.js';
 import type { RunningService } from '../support/running-service.js';
@@ -83,6 +84,16 @@ describe('The erasure of a document', () => {
       expect(await remove()).to.equal(204);
       expect(filesWith(dir.path, WORD)).to.deep.equal([]);
       expect((await rest.get('/api/documents/')).text).to.include('rivers.pdf');
+    }),
+  );
+
+  onEmbeddedLog(() =>
+    it('erases the texts of a document that an earlier version only hid', async () => {
+      await hideDocument(service.context.log, id);
+      expect((await rest.get(`/api/documents/${id}`)).status).to.equal(404);
+      expect(filesWith(dir.path, WORD)).not.to.deep.equal([]);
+      expect(await remove()).to.equal(204);
+      expect(filesWith(dir.path, WORD)).to.deep.equal([]);
     }),
   );
 });

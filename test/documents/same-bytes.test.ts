@@ -2,15 +2,13 @@ import { expect } from 'chai';
 import { join } from 'node:path';
 import type { System } from '../../src/system/system.js';
 import { nodeSystem } from '../../src/system/system.js';
-import type { DocumentFact } from '../../src/documents/events.js';
-import { documentStream, readDocument } from '../../src/documents/events.js';
-import type { EventLog, RecordedEvent } from '../../src/eventlog/port.js';
-import { lastEvent } from '../../src/eventlog/port.js';
-import { changeAggregate, headAt } from '../../src/eventsourcing/aggregate.js';
+import { readDocument } from '../../src/documents/events.js';
+import type { EventLog } from '../../src/eventlog/port.js';
 import { changedLog } from '../support/changed-log.js';
 import type { FakeProvider } from '../support/fake-provider.js';
 import { fakeProvider } from '../support/fake-provider.js';
 import type { TestEngine } from '../support/open-engine.js';
+import { hideDocument } from '../support/hide-document.js';
 import { openTestEngine } from '../support/open-engine.js';
 import { restClient } from '../support/rest-client.js';
 import type { RunningService } from '../support/running-service.js';
@@ -38,22 +36,6 @@ async function typesOf(log: EventLog): Promise<readonly string[]> {
   const types: string[] = [];
   for await (const { type } of readDocument(log, idOf(PDF), { sha256 })) types.push(type);
   return types;
-}
-
-/** Records the deletion that versions before the ledger recorded: it hides the texts. */
-async function deleteAsBefore(log: EventLog): Promise<void> {
-  const stream = documentStream(idOf(PDF));
-  await changeAggregate<RecordedEvent | null, DocumentFact>(
-    { log, system: nodeSystem(), instanceId: 'earlier' },
-    {
-      stream,
-      subject: stream,
-      read: () => lastEvent(log, stream),
-      headOf: (last) => last && headAt(last),
-      decide: () => [{ type: 'DocumentDeleted', data: { actor: null } }],
-    },
-    new AbortController().signal,
-  );
 }
 
 describe('Uploads of the same bytes', () => {
@@ -155,7 +137,7 @@ describe('Uploads of the same bytes', () => {
     it('disappear at both instances after a deletion of an earlier version, and return after the next upload', async () => {
       const [one, other] = [await open('one'), await open('other')];
       await ingest(one);
-      await deleteAsBefore(shared.log);
+      await hideDocument(shared.log, idOf(PDF));
       expect(await one.documents.find(idOf(PDF))).to.equal(null);
       expect(await one.documentList({ limit: 10, offset: 0 })).to.deep.equal([]);
       expect(await ingest(one)).to.include({ chunks: 100, isNew: true });
@@ -172,7 +154,7 @@ describe('Uploads of the same bytes', () => {
         decorate: (log) =>
           changedLog(log, {
             async append(stream, events, expected) {
-              if (stream.startsWith('document-')) await (deleted ??= deleteAsBefore(shared.log));
+              if (stream.startsWith('document-')) await (deleted ??= hideDocument(shared.log, idOf(PDF)));
               return await log.append(stream, events, expected);
             },
           }),
