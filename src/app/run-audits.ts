@@ -20,6 +20,8 @@ import type { CorruptRuns } from '../projections/corrupt-runs.js';
 import type { Projector } from '../projections/projector.js';
 import { readUpToDate, readUpToDateUntil, readUpToDateWithRetry } from '../projections/read-up-to-date.js';
 import type { History } from '../projections/run-history.js';
+import type { RunSummary } from '../projections/run-summary.js';
+import { RunErased } from '../run/errors.js';
 import type { RunReader } from '../run/runs/reader.js';
 import type { ChartCache } from '../run/chart/machine.js';
 import type { UnfinishedRun } from '../run/state.js';
@@ -127,16 +129,25 @@ export class RunAudits {
   }
 
   #verify(runId: string, replaceView: VerifyRunDeps['replaceView']): Promise<RunVerification | null> {
-    const { log, charts, corruptRuns, history, system } = this.#deps;
+    const { log, charts, corruptRuns, system } = this.#deps;
     return verifyRun(runId, {
       log,
       charts,
       sha256: system.sha256,
       replaceView,
-      stored: (id) => readUpToDateUntil(this.#deps, () => history.stored(id), this.#tasks.signal),
+      stored: (id) => readUpToDateUntil(this.#deps, () => this.#stored(id), this.#tasks.signal),
       onCorrupt: (error) => corruptRuns.mark(error),
       onValid: (id) => corruptRuns.unmark(id),
     });
+  }
+
+  /** The stored view of a run, or null. @throws {RunErased} the events may be there a moment longer, and must give no view */
+  async #stored(runId: string): Promise<RunSummary | null> {
+    const { history } = this.#deps;
+    const run = await history.stored(runId);
+    const erased = run === null ? await history.erasedAs('run', runId) : null;
+    if (erased !== null) throw new RunErased({ runId, erased });
+    return run;
   }
 
   /** Paused runs and those without an owner come first: the others are verified when an instance takes them over. */

@@ -3,6 +3,8 @@ import { join } from 'node:path';
 import { randomUUID } from 'node:crypto';
 import { get } from 'node:http';
 import { expect } from 'chai';
+import type { EventLog } from '../../src/eventlog/port.js';
+import { changedLog } from '../support/changed-log.js';
 import { filesWith } from '../support/files-with.js';
 import { graphOf } from '../support/given.js';
 import { startGodRun } from '../support/god-run.js';
@@ -184,6 +186,25 @@ describe('The erasure of a run', () => {
       expect((await erasing).status).to.equal(204);
       expect(service.faults).to.deep.equal([]);
     }
+  });
+
+  it('is no difference to a verification that meets it before the events are removed', async () => {
+    await service.stop();
+    let release = (): void => undefined;
+    const held = new Promise<void>((resolve) => (release = resolve));
+    const decorate = (log: EventLog): EventLog =>
+      changedLog(log, { remove: (streams) => held.then(() => log.remove(streams)) });
+    service = await startService({ dataDir: dir.path, decorate });
+    client = restClient(service.url);
+    const runId = await ended(`About ${WORD}`);
+    const erasing = erase(runId);
+    await untilTrue(async () => (await service.context.history.erasedAs('run', runId)) !== null);
+    const verified = await client.get(`/api/runs/${runId}/verify`);
+    release();
+    client.problem(verified, 410);
+    expect(client.read(await client.get('/api/runs/counts'), 200, 'run-counts.json').all).to.equal(0);
+    expect((await erasing).status).to.equal(204);
+    expect(service.faults).to.deep.equal([]);
   });
 
   it('answers a repeated start with its Idempotency-Key by 410', async () => {
