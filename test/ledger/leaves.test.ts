@@ -7,6 +7,7 @@ import { LEDGER_STREAM, leafOf } from '../../src/ledger/events.js';
 import { Ledger } from '../../src/ledger/ledger.js';
 import { nodeSystem } from '../../src/system/system.js';
 import type { RunningService } from '../support/running-service.js';
+import { changedLog } from '../support/changed-log.js';
 import { restClient } from '../support/rest-client.js';
 import { startService } from '../support/running-service.js';
 import { tempDir } from '../support/temp-dir.js';
@@ -53,16 +54,19 @@ describe('The leaves of the ledger', () => {
 
   it('are complete after a service that ran for less than a second', async () => {
     const dir = tempDir();
-    const service = await startService({ dataDir: dir.path });
-    const { url, context } = service;
-    const id = await restClient(url).start();
-    await restClient(url).until(id, ({ status }) => status === 'completed');
     const records: string[] = [];
     // The stop adds them, and closes the log.
-    context.projector.subscribe({
-      categories: ['ledger'],
-      onEventRecorded: ({ stream, data }) => void (stream === LEDGER_STREAM && records.push(data)),
-    });
+    const decorate = (log: EventLog): EventLog =>
+      changedLog(log, {
+        append(stream, events, expected) {
+          if (stream === LEDGER_STREAM) records.push(...events.map(({ data }) => data));
+          return log.append(stream, events, expected);
+        },
+      });
+    const service = await startService({ dataDir: dir.path, decorate });
+    const rest = restClient(service.url);
+    const id = await rest.start();
+    await rest.until(id, ({ status }) => status === 'completed');
     await service.stop();
     expect(records.join()).to.include(id);
     dir.remove();

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readConfig } from '../../src/config.js';
 import { checkpointText, newKeyPem, noteSigner, vkeyText } from '../../src/ledger/note.js';
@@ -17,12 +17,16 @@ import { startWitness } from './witness.js';
 
 describe('Witnesses of the ledger', () => {
   let dir: TempDir;
+  /** The service has one of its own on the embedded log alone. */
+  let keyFile: string;
   let witness: FakeWitness;
   let service: RunningService;
   let rest: RestClient;
 
   beforeEach(async () => {
     dir = tempDir();
+    keyFile = join(dir.path, 'key.pem');
+    writeFileSync(keyFile, newKeyPem());
     witness = await startWitness('witness.example/w1');
   });
   afterEach(async () => {
@@ -33,7 +37,12 @@ describe('Witnesses of the ledger', () => {
 
   const serve = async (): Promise<void> => {
     const { ledger } = readConfig(
-      { CHECKPOINT_INTERVAL_S: '1', LEDGER_ORIGIN: 'example.com/council', LEDGER_WITNESSES: 'witnesses' },
+      {
+        CHECKPOINT_INTERVAL_S: '1',
+        LEDGER_ORIGIN: 'example.com/council',
+        LEDGER_KEY_FILE: keyFile,
+        LEDGER_WITNESSES: 'witnesses',
+      },
       () => `# ours\n${witness.vkey} ${witness.url}\n\n`,
     );
     service = await startService({ dataDir: dir.path, ledger });
@@ -81,7 +90,7 @@ describe('Witnesses of the ledger', () => {
     await rest.start();
     await rest.start();
     await cosigned(2);
-    const signer = noteSigner('example.com/council', readFileSync(join(dir.path, 'ledger-key.pem'), 'utf8'));
+    const signer = noteSigner('example.com/council', readFileSync(keyFile, 'utf8'));
     const forged = (size: number): string =>
       signer.sign(checkpointText({ origin: 'example.com/council', size, root: leafHash(Buffer.from('forged')) }));
     expect(witness.add(`old 2\n\n${forged(2)}`).status, 'another root').to.equal(422);
