@@ -1,0 +1,58 @@
+import { expect } from 'chai';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:http';
+import { restClient } from '../support/rest-client.js';
+import type { ServiceProcess } from '../support/service-process.js';
+import { startServiceProcess } from '../support/service-process.js';
+import { IS_SOAK } from '../support/soak.js';
+import { tempDir } from '../support/temp-dir.js';
+
+const PROBE = new URL('../support/memory-probe.js', import.meta.url).href;
+
+const RUNS = IS_SOAK ? 1_000 : 100;
+const MATERIAL_BYTES = 100_000;
+
+describe(`The materials of ${RUNS} runs in flight`, () => {
+  it('are in memory once for each run', async () => {
+    const silent = createServer(() => undefined).listen(0, '127.0.0.1');
+    await once(silent, 'listening');
+    const { port } = silent.address() as AddressInfo;
+    const dir = tempDir();
+    const service = await startServiceProcess(dir.path, {
+      flags: ['--expose-gc', '--import', PROBE],
+      environment: {
+        OPENAI_BASE_URL: `http://127.0.0.1:${port}/v1`,
+        OPENAI_MODEL: 'silent',
+        MAX_MODEL_CALLS: '4',
+        MAX_ACTIVE_RUNS: `${RUNS + 4}`,
+      },
+    });
+    try {
+      const rest = restClient(service.url);
+      const start = async (material: string): Promise<void> => {
+        const reply = await rest.post('/api/councils/run', { input_topic: 'The lease', material });
+        await rest.until(rest.read(reply, 202, 'run-start.json').run_id, ({ status }) => status === 'running');
+      };
+      // The calls in flight are those of the first runs.
+      for (let run = 0; run < 4; run += 1) await start('');
+      const before = await reachableBytes(service);
+      for (let run = 0; run < RUNS; run += 1) await start(`${run} `.padEnd(MATERIAL_BYTES, 'A clause of the lease. '));
+      const added = (await reachableBytes(service)) - before;
+      expect(added).to.be.within(RUNS * MATERIAL_BYTES, 1.5 * RUNS * MATERIAL_BYTES);
+    } finally {
+      await service.stop();
+      silent.closeAllConnections();
+      silent.close();
+      dir.remove();
+    }
+  });
+});
+
+/** The heap and the buffers of a service after a collection. */
+async function reachableBytes({ child }: ServiceProcess): Promise<number> {
+  const answered = once(child, 'message');
+  child.send('memory');
+  const [bytes]: readonly unknown[] = await answered;
+  return Number(bytes);
+}
