@@ -42,7 +42,7 @@ export type RunCommand =
   | { readonly type: 'ReserveCall'; readonly next: NextCall }
   /** A council begins its step, or one of its runs has ended. */
   | { readonly type: 'StartChildren'; readonly step: number }
-  | { readonly type: 'EndChild'; readonly end: ChildEndedData }
+  | { readonly type: 'EndChild'; readonly end: ChildEndedData; readonly actor: string | null }
   /** An attempt has failed. `retryInMs` is null if no further attempt follows. */
   | {
       readonly type: 'FailNode';
@@ -57,15 +57,24 @@ export type RunCommand =
   /** The instance stops: any instance may claim the run. */
   | { readonly type: 'ReleaseRun' };
 
-/** The facts that a command leads to, and the state after them; none if it comes too late to have an effect. */
+/**
+ * The facts that a command leads to, and the state after them; none if it comes too late to have an effect.
+ *
+ * @param ends of the runs that councils wait for. If a decision without them ends the run, the caller ends these runs and
+ *   decides again, so that their usage counts.
+ */
 export function decide(
   chart: Chart,
   snapshot: RunSnapshot,
-  { command, context }: { readonly command: RunCommand; readonly context: DecisionContext },
+  {
+    command,
+    context,
+    ends = [],
+  }: { readonly command: RunCommand; readonly context: DecisionContext; readonly ends?: PendingEvents['ends'] },
 ): PendingEvents {
   // The timer has measured the grace; the clock of this instance may be behind that of the one that recorded its end.
   const at = command.type === 'ClosePanels' ? laterOf(context.at, command.until) : context.at;
-  const pending = new PendingEvents(chart, snapshot, { ...context, at });
+  const pending = new PendingEvents(chart, snapshot, { ...context, at, ends });
   if (!isFinished(pending.run)) carryOut(pending, command);
   return pending;
 }
@@ -86,11 +95,11 @@ function carryOut(pending: PendingEvents, command: RunCommand): void {
     case 'EndChild':
       if (pending.run.phase.status !== 'running' || !mayEnd(pending.run, command.end)) return;
       pending.write({ type: 'ChildEnded', data: command.end });
-      return followCouncil(pending, command.end.step);
+      return followCouncil(pending, command.end.step, command.actor);
     case 'FailNode':
       return failNode(pending, command.failure, command.retryInMs);
     case 'CancelRun':
-      return fail(pending, { kind: 'cancelled', error: 'Cancelled by the user', node: null, actor: command.actor });
+      return cancel(pending, command.actor);
     case 'FailRun':
       return fail(pending, { kind: 'internal', error: command.error, node: pending.run.progress.activeNode });
     case 'ClosePanels':
@@ -173,8 +182,16 @@ function completeNode(pending: PendingEvents, result: Omit<NodeCompletedData, 'r
   }
 }
 
-/** Starts the next runs of a council; completes or fails its step once it has ended. */
-function followCouncil(pending: PendingEvents, step: number): void {
+function cancel(pending: PendingEvents, actor: string | null): void {
+  fail(pending, { kind: 'cancelled', error: 'Cancelled by the user', node: null, actor });
+}
+
+/**
+ * Starts the next runs of a council; completes or fails its step once it has ended.
+ *
+ * @param actor who has cancelled its run, which is cancelled with this one
+ */
+function followCouncil(pending: PendingEvents, step: number, actor: string | null = null): void {
   const at = pending.run.progress.frontier.find((each) => each.active && each.step === step);
   if (at === undefined) return;
   const { attempt } = at;
@@ -183,22 +200,16 @@ function followCouncil(pending: PendingEvents, step: number): void {
     const durationMs = Math.max(0, Date.parse(pending.context.at) - Date.parse(at.startedAt));
     const usage = { inputTokens: null, outputTokens: null };
     completeNode(pending, { step, attempt, output: { draft: progress.draft }, usage, durationMs });
+  } else if (progress.kind === 'cancelled') {
+    cancel(pending, actor);
   } else if (progress.kind === 'failed') {
-    const { error: message, isOverBudget } = progress;
-    const kind = isOverBudget && pending.run.spending !== null ? 'budget_exceeded' : 'council_failed';
+    const { error: message } = progress;
+    const isOverBudget = progress.isOverBudget === true && pending.run.spending !== null;
+    const kind = isOverBudget ? 'budget_exceeded' : 'council_failed';
     recordFailure(pending, at, { step, attempt, kind, message, retryable: false });
-    endAfterCouncil(pending, at, { kind, message });
+    const error = `Node "${at.node}": ${message}`;
+    fail(pending, { kind: kind === 'budget_exceeded' ? kind : 'node_failed', error, node: at.node });
   }
-}
-
-/** Ends a run whose council has failed: at the budget with the current draft, if the budget says so. */
-function endAfterCouncil(
-  pending: PendingEvents,
-  { node }: FrontierNode,
-  { kind, message }: Pick<NodeFailedData, 'kind' | 'message'>,
-): void {
-  const error = `Node "${node}": ${message}`;
-  fail(pending, { kind: kind === 'budget_exceeded' ? kind : 'node_failed', error, node });
 }
 
 function failNode(pending: PendingEvents, failure: Omit<NodeFailedData, 'node'>, retryInMs: number | null): void {

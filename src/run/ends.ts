@@ -2,6 +2,7 @@
 import { unknownMarks } from '../council/citations.js';
 import type { RunFailedData, RunPausedData } from '../generated/schemas.js';
 import { MAX_DRAFT_BYTES } from '../graph/limits.js';
+import { mayEnd } from './children/children.js';
 import type { Branch } from './frontier/branch.js';
 import { isTooLarge } from './frontier/branch.js';
 import { usageOf } from './effort.js';
@@ -54,7 +55,13 @@ export function complete(pending: PendingEvents, last: Branch, endedBy?: 'budget
   });
 }
 
+/** Records the ends of the runs that its councils still wait for. */
+export function endChildren(pending: PendingEvents): void {
+  for (const data of pending.ends) if (mayEnd(pending.run, data)) pending.write({ type: 'ChildEnded', data });
+}
+
 export function fail(pending: PendingEvents, failure: RunFailedData): void {
+  endChildren(pending);
   pending.write({ type: 'RunFailed', data: { usage: usageOf(pending.run.effort), ...failure } });
 }
 

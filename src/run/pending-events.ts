@@ -7,6 +7,7 @@ import type { PromptInput, ToolName } from '../models/port.js';
 import type { ModelPrice, PriceTable } from '../models/prices.js';
 import type { Toolbox } from '../council/tools/tool.js';
 import { laterOf } from '../eventsourcing/aggregate.js';
+import type { ChildEndedData } from '../generated/schemas.js';
 import type { RunFact } from './events.js';
 import type { Chart, RunSnapshot } from './chart/machine.js';
 import type { FrontierNode, RunState } from './state.js';
@@ -77,13 +78,20 @@ export class PendingEvents {
   readonly context: DecisionContext;
   /** Assignments of the started attempts, by call key, so that the actor need not derive them again. */
   readonly assignments = new Map<string, Assignment>();
+  /** The ends of the runs of its councils, which are recorded before the run itself ends. */
+  readonly ends: readonly ChildEndedData[];
   readonly #chart: Chart;
   readonly #facts: RunFact[] = [];
   #snapshot: RunSnapshot;
 
-  constructor(chart: Chart, snapshot: RunSnapshot, context: DecisionContext) {
+  constructor(
+    chart: Chart,
+    snapshot: RunSnapshot,
+    { ends = [], ...context }: DecisionContext & { readonly ends?: PendingEvents['ends'] },
+  ) {
     this.#chart = chart;
     this.#snapshot = snapshot;
+    this.ends = ends;
     this.context = { ...context, at: laterOf(context.at, snapshot.context.run.head.at) };
   }
 

@@ -5,6 +5,7 @@ import { canonical } from '../../src/eventsourcing/canonical-json.js';
 import type { RunFailureKind } from '../../src/generated/schemas.js';
 import type { LanguageModel } from '../../src/models/port.js';
 import { summaryOf } from '../../src/projections/run-summary.js';
+import { failureOf } from '../../src/run/state.js';
 import type { RunSummary } from '../../src/projections/run-summary.js';
 import { runIdOf } from '../../src/run/events.js';
 import { Clients } from './clients.js';
@@ -141,6 +142,7 @@ export class World {
     await this.#until(() => this.#isAtRest, scheduler.nowMs + SETTLING_MS);
     await this.#until(() => false, scheduler.nowMs + TRAILING_MS);
     if (this.#isBroken()) return;
+    this.#mustEndTogether();
     let isChecked = false;
     checkAnswers(this).then(
       () => (isChecked = true),
@@ -250,7 +252,7 @@ export class World {
       case 'output_invalid':
         return false;
       case 'cancelled':
-        return this.clients.hasCancelled(runId) || this.#hasNoParent(runId);
+        return this.clients.hasCancelled(runId) || this.#isCancelledWithOthers(runId);
       case 'rejected':
       case 'execution_limit':
       case 'budget_exceeded':
@@ -267,11 +269,27 @@ export class World {
     }
   }
 
-  /** Whether a run was started for a council of a run that has ended, or of which another run has failed. */
-  #hasNoParent(runId: string): boolean {
-    const parentRun = this.records.get(runId)?.state?.parentRun ?? null;
-    if (parentRun === null) return false;
-    return this.records.get(parentRun.runId)?.hasEnded === true || this.#hasFailedChild(parentRun.runId);
+  /** Whether a run ends before its parent, which must fail then, or after a crash in between with the runs of its councils. */
+  #isCancelledWithOthers(runId: string): boolean {
+    const record = this.records.get(runId);
+    const children = [...(record?.children.values() ?? [])];
+    const isOf = (id: string): boolean => failureKindOf(this.records.get(id)) === 'cancelled';
+    const isChild = (record?.state?.parentRun ?? null) !== null;
+    return isChild || children.some((each) => isOf(each.runId));
+  }
+
+  /** A run of a council is cancelled only with its parent. */
+  #mustEndTogether(): void {
+    for (const record of this.records.values()) {
+      const parent = record.state?.parentRun?.runId;
+      if (parent === undefined || failureKindOf(record) !== 'cancelled') continue;
+      const hasFailed = failureKindOf(this.records.get(parent)) !== null;
+      this.must(
+        hasFailed,
+        'no failure without a cause',
+        () => `${record.runId} is cancelled, its parent has not failed`,
+      );
+    }
   }
 
   #hasFailedChild(runId: string): boolean {
@@ -302,4 +320,9 @@ export class World {
       },
     });
   }
+}
+
+function failureKindOf(record: RunRecord | undefined): RunFailureKind | null {
+  const state = record?.state ?? null;
+  return state === null ? null : (failureOf(state)?.kind ?? null);
 }

@@ -59,13 +59,15 @@ const OWNERS_ALONE: ReadonlySet<string> = new Set([
   'CallReserved',
   'ToolCalled',
   'ChildStarted',
-  'ChildEnded',
   'NodeCompleted',
   'NodeFailed',
   'QuorumReached',
   'PanelClosed',
   'RunPaused',
 ]);
+
+/** Events that an instance may append together to end a run of another one. */
+const ENDS: ReadonlySet<string> = new Set(['ChildEnded', 'RunFailed']);
 
 /** Most tool calls of one attempt. */
 const MAX_CALLS_PER_ATTEMPT = 8;
@@ -100,6 +102,9 @@ export class RunRecord {
   #owner: string | null = null;
   #epoch = 0;
   #takeovers = 0;
+  #takeoversAtClaim = 0;
+  /** Who ends the run of another instance, or null. */
+  #endsAs: string | null = null;
   #steps = 0;
   #executions = 0;
 
@@ -178,7 +183,16 @@ export class RunRecord {
     if (type === 'RunClaimed') this.#claimed({ ...data, writer });
     if (OWNERS_ALONE.has(type))
       this.#must(writer === this.#owner, 'one owner', `${type} by ${writer}, owned by ${this.#owner}`);
+    this.#endedByOther(type, writer);
     if (type === 'RunReleased' || type === 'RunFailed' || type === 'RunCompleted') this.#owner = null;
+  }
+
+  /** Any instance may end the run, with the runs of its councils. */
+  #endedByOther(type: string, writer: string): void {
+    if (this.#endsAs !== null)
+      this.#must(writer === this.#endsAs && ENDS.has(type), 'one owner', `${type} by ${writer} after an end`);
+    if (type === 'ChildEnded' && writer !== this.#owner) this.#endsAs = writer;
+    if (type === 'RunFailed') this.#endsAs = null;
   }
 
   #claimed({ epoch, instanceId, reason, writer }: RunClaimedData & { readonly writer: string }): void {
@@ -194,6 +208,7 @@ export class RunRecord {
     );
     this.#owner = writer;
     this.#takeovers += isTakeover ? 1 : 0;
+    this.#takeoversAtClaim = this.#takeovers;
   }
 
   #rules(event: RunEvent, writer: string): void {
@@ -226,6 +241,7 @@ export class RunRecord {
         return;
       }
       case 'RunCompleted':
+        this.#mustOutliveChildren();
         return this.#mustCount(data.usage?.calls);
       case 'PanelClosed':
         this.#takeovers = 0;
@@ -233,10 +249,11 @@ export class RunRecord {
       case 'NodeFailed':
         return this.#failed(data);
       case 'RunFailed':
+        this.#mustOutliveChildren();
         this.#mustCount(data.usage?.calls);
         this.#must(this.#witness.explains(data.kind), 'no failure without a cause', `${data.kind}: ${data.error}`);
         if (data.kind === 'takeover_limit')
-          this.#must(this.#takeovers > 5, 'within the budget', `ended after ${this.#takeovers} takeovers`);
+          this.#must(this.#takeoversAtClaim > 5, 'within the budget', `ended after ${this.#takeovers} takeovers`);
         if (data.kind === 'rejected')
           this.#must(this.events.at(-1)?.type === 'GateDecided', 'no failure without a cause', 'rejected by nobody');
         return;
@@ -290,6 +307,16 @@ export class RunRecord {
     this.#must(isEnd && record.state?.phase.status === status, 'a run of a council ends before it counts', child);
     this.#calls += usage.calls;
     this.#takeovers = 0;
+  }
+
+  /** No run is left without its parent, whose sums count all its calls. */
+  #mustOutliveChildren(): void {
+    const left = [...this.children.values()].filter(({ status }) => status === null);
+    this.#must(
+      left.length === 0,
+      'a run ends after the runs of its councils',
+      left.map(({ runId }) => runId).join(' '),
+    );
   }
 
   /** The draft of a council holds the results of its runs. */

@@ -291,7 +291,11 @@ function childEnded(index: number, end: Pick<ChildEndedData, 'status' | 'output'
     const { at, child } = under;
     const usage = usageOf(NO_EFFORT);
     const place = { step: at.step, node: at.node, index, child: child.runId };
-    return { type: 'EndChild', end: { ...place, ...end, usage, costUsd: usage.costUsd, headHash: 'a'.repeat(64) } };
+    return {
+      type: 'EndChild',
+      actor: null,
+      end: { ...place, ...end, usage, costUsd: usage.costUsd, headHash: 'a'.repeat(64) },
+    };
   };
 }
 

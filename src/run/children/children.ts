@@ -1,9 +1,8 @@
 /** The runs that the step of a council has started, folded from its events. */
 import { canonical } from '../../eventsourcing/canonical-json.js';
 import type { ChildEndedData, ChildStartedData, FoldedChild } from '../../generated/schemas.js';
-import type { RunFact } from '../events.js';
 import type { Child, FrontierNode, RunProgress, RunState } from '../state.js';
-import { failureOf, finalDraftOf, finalOutputOf, isFinished } from '../state.js';
+import { failureOf, finalDraftOf, finalOutputOf } from '../state.js';
 import { usageOf } from '../effort.js';
 import { reservationFor } from '../budget/spending.js';
 
@@ -29,16 +28,15 @@ export function childEnded({ frontier }: RunProgress, data: ChildEndedData): rea
   return frontier.map((each) => (each.step === step ? { ...each, children: each.children.map(ended) } : each));
 }
 
-/** The runs of councils that have not ended, each with its step. */
-export function childrenUnderWay({
-  progress,
-}: RunState): readonly { readonly at: FrontierNode; readonly child: Child }[] {
-  return progress.frontier.flatMap((at) => at.children.flatMap((child) => (child.end === null ? [{ at, child }] : [])));
+/** A run that a council waits for, with the council's step. */
+export interface ChildUnderWay {
+  readonly at: FrontierNode;
+  readonly child: Child;
 }
 
-/** Whether a run waits for another one. */
-export function waitsFor(parent: RunState, runId: string): boolean {
-  return !isFinished(parent) && childrenUnderWay(parent).some(({ child }) => child.runId === runId);
+/** The runs of councils that have not ended. */
+export function childrenUnderWay({ progress }: RunState): readonly ChildUnderWay[] {
+  return progress.frontier.flatMap((at) => at.children.flatMap((child) => (child.end === null ? [{ at, child }] : [])));
 }
 
 /** Whether a run waits for nothing but runs of its councils. */
@@ -71,7 +69,7 @@ export function mayEnd({ progress }: RunState, { step, node, index, child }: Chi
 }
 
 /** The end of a run, as its parent records it, or null before its end and for a run without a parent. */
-export function endOf(run: RunState): Extract<RunFact, { type: 'ChildEnded' }>['data'] | null {
+export function endOf(run: RunState): ChildEndedData | null {
   const { parentRun, runId, phase, spending, head } = run;
   if (parentRun === null || (phase.status !== 'completed' && phase.status !== 'failed')) return null;
   const usage = usageOf(run.effort);
@@ -94,10 +92,12 @@ export function endOf(run: RunState): Extract<RunFact, { type: 'ChildEnded' }>['
   };
 }
 
-/** The runs that have ended: a fork keeps them, and starts the others again. */
+/** The runs that have ended: a fork keeps them, and starts the others again, also those that were cancelled. */
 export function foldedChildren({ children }: FrontierNode): FoldedChild[] {
   return children.flatMap(({ runId, index, title, end }) =>
-    end === null ? [] : [{ index, child: runId, ...(title !== undefined && { title }), ...end }],
+    end === null || end.isCancelled === true
+      ? []
+      : [{ index, child: runId, ...(title !== undefined && { title }), ...end }],
   );
 }
 

@@ -3,6 +3,7 @@ import type { DraftItem, DraftItems, ItemsOf } from '../../draft/items.js';
 import type { ChildStartedData, ForEach } from '../../generated/schemas.js';
 import { MAX_DRAFT_BYTES, MAX_TOPIC_CHARS, codePoints, isLonger } from '../../graph/limits.js';
 import { shareOf } from '../budget/spending.js';
+import { endChildren } from '../ends.js';
 import type { Branch } from '../frontier/branch.js';
 import type { PendingEvents } from '../pending-events.js';
 import type { Child, FrontierNode, RunState } from '../state.js';
@@ -14,6 +15,7 @@ const MAX_ITEMS = 200;
 export type CouncilProgress =
   | { readonly kind: 'waits' }
   | { readonly kind: 'completed'; readonly draft: string }
+  | { readonly kind: 'cancelled' }
   | { readonly kind: 'failed'; readonly error: string; readonly isOverBudget?: boolean };
 
 /** Starts the next runs of a council, unless it has ended. */
@@ -21,8 +23,12 @@ export function continueCouncil(pending: PendingEvents, at: FrontierNode): Counc
   const { run, context } = pending;
   const { forEach } = run.plan.node(at.node);
   const failed = fatalFailure(run, at);
-  // The others are cancelled first, so that their usage counts.
-  if (failed !== null) return at.children.some(({ end }) => end === null) ? { kind: 'waits' } : failureOf(failed);
+  if (failed !== null) {
+    endChildren(pending);
+    // One that has ended meanwhile may be why this one was cancelled.
+    const now = pending.run.progress.frontier.find(({ step }) => step === at.step) ?? at;
+    return failureOf(fatalFailure(pending.run, now) ?? failed);
+  }
   if (forEach === undefined) return continueWith(pending, at, [null]);
   const { items, fault } = readItems(at.branch, forEach, context.itemsOf);
   if (fault !== undefined) return { kind: 'failed', error: fault };
@@ -144,17 +150,21 @@ function leftOut(failed: readonly Child[]): string {
   return `Left out, because their runs failed: ${failed.map(nameOf).join('; ')}.`;
 }
 
-/** The run whose failure fails its council, or null. Those that were cancelled because of it come after it. */
-export function fatalFailure({ plan, spending }: RunState, { node, children }: FrontierNode): Child | null {
-  if (plan.node(node).onError === 'skip') return null;
+/** The run whose end ends its council, or null: one that has failed, else one that was cancelled. */
+function fatalFailure({ plan, spending }: RunState, { node, children }: FrontierNode): Child | null {
+  const cancelled = children.find(({ end }) => end?.isCancelled === true) ?? null;
+  if (plan.node(node).onError === 'skip') return cancelled;
   // A run that finishes at its budget goes on with the results that there are.
   const isFinishing = spending?.budget.onExceeded === 'finish';
-  const failed = children.filter(({ end }) => end?.status === 'failed' && !(isFinishing && end.isOverBudget === true));
-  return failed.find(({ end }) => end?.isCancelled !== true) ?? failed[0] ?? null;
+  const isFatal = ({ end }: Child): boolean =>
+    end?.status === 'failed' && end.isCancelled !== true && !(isFinishing && end.isOverBudget === true);
+  return children.find(isFatal) ?? cancelled;
 }
 
 function failureOf(child: Child): CouncilProgress {
-  const { error = '', isOverBudget = false } = child.end ?? {};
+  const { error = '', isOverBudget = false, isCancelled = false } = child.end ?? {};
+  // A run is cancelled only before its parent ends: after a crash in between, its end leads to that of the parent.
+  if (isCancelled) return { kind: 'cancelled' };
   return { kind: 'failed', error: `${nameOf(child)} failed: ${error}`, isOverBudget };
 }
 

@@ -5,7 +5,7 @@
  */
 import type { ActorLogic, ActorRefFrom } from 'xstate';
 import { createActor } from 'xstate';
-import type { RunRequestedData } from '../../generated/schemas.js';
+import type { ChildEndedData, RunRequestedData } from '../../generated/schemas.js';
 import type { System } from '../../system/system.js';
 import type { OutputErrors } from '../../council/executors.js';
 import type { Toolbox } from '../../council/tools/tool.js';
@@ -15,6 +15,7 @@ import { textsSent } from '../../council/attempt-calls.js';
 import type { Ask } from '../../council/executors.js';
 import { executeStep } from '../../council/step.js';
 import type { CallRecord } from '../../council/tools/call.js';
+import { ServiceStopping } from '../../errors.js';
 import { LogClosed, RevisionConflict } from '../../eventlog/errors.js';
 import type { RetryPolicy } from '../../eventsourcing/append-with-retry.js';
 import { retryWhileUnavailable } from '../../eventsourcing/append-with-retry.js';
@@ -29,7 +30,6 @@ import { wait } from '../../system/async/deadline.js';
 import type { Assignment, DraftParser, PendingEvents } from '../pending-events.js';
 import { callOf, decisionContext } from '../pending-events.js';
 import { childrenUnderWay, waitsForChildren } from '../children/children.js';
-import { fatalFailure } from '../children/council.js';
 import { childRequest } from '../children/request.js';
 import type { RunCommand } from '../decide.js';
 import { decide } from '../decide.js';
@@ -74,8 +74,8 @@ export interface ActorHost {
   onWaiting(isWaiting: boolean): void;
   /** Starts a run of a council, or finds it again. @throws {AppendTooLarge} */
   startChild(request: RunRequestedData): Promise<void>;
-  /** Cancels a run of a council that has failed. */
-  cancelChild(runId: string): void;
+  /** Cancels the runs that a run waits for, if a decision ends it. @throws {ServiceStopping} */
+  endChildren(before: RunState, after: RunState): Promise<readonly ChildEndedData[]>;
 }
 
 /** The chart snapshot already computed for facts decided in this process. */
@@ -131,7 +131,7 @@ export class RunActor {
    * @throws what the log throws when the facts are certainly not written
    */
   send(command: RunCommand): Promise<readonly RunFact[] | null> {
-    return this.#commands.run(() => this.#deps.commands.run(() => this.#handle(command)));
+    return this.#commands.run(() => this.#handle(command));
   }
 
   /** Whether it waits for nothing but the runs of its councils, and holds no slot. */
@@ -203,11 +203,25 @@ export class RunActor {
     this.#deps.host.onActorStopped(this.run);
   }
 
-  /** On a conflict the run catches up and decides again, unless its actor has stopped meanwhile. */
   async #handle(command: RunCommand): Promise<readonly RunFact[] | null> {
+    // The bound on commands must not hold one that waits for the ends of other runs, which are commands too.
+    const ends = await this.#endsBefore(command);
+    return await this.#deps.commands.run(() => this.#carryOut(command, ends));
+  }
+
+  /** The ends of the runs that its councils wait for, if a command ends the run. */
+  async #endsBefore(command: RunCommand): Promise<readonly ChildEndedData[]> {
+    if (this.#isStopped || childrenUnderWay(this.run).length === 0) return [];
+    const context = decisionContext(this.#deps);
+    const { run: after } = decide(this.#chart, this.#live.getSnapshot(), { command, context });
+    return await this.#deps.host.endChildren(this.run, after);
+  }
+
+  /** On a conflict the run catches up and decides again, unless its actor has stopped meanwhile. */
+  async #carryOut(command: RunCommand, ends: readonly ChildEndedData[]): Promise<readonly RunFact[] | null> {
     while (!this.#isStopped) {
       const context = decisionContext(this.#deps);
-      const pending = decide(this.#chart, this.#live.getSnapshot(), { command, context });
+      const pending = decide(this.#chart, this.#live.getSnapshot(), { command, context, ends });
       try {
         if (pending.facts.length > 0) await this.#append(pending);
         return pending.facts;
@@ -290,7 +304,6 @@ export class RunActor {
       host.onWaiting(isWaiting);
     }
     for (const { at, child } of childrenUnderWay(run)) {
-      if (fatalFailure(run, at) !== null) host.cancelChild(child.runId);
       if (this.#children.has(child.runId)) continue;
       this.#children.add(child.runId);
       this.#startChild(at, child).catch((error: unknown) => this.#failRun(error));
@@ -379,7 +392,7 @@ export class RunActor {
   }
 
   #failRun(error: unknown): void {
-    if (error instanceof LogClosed || this.#isStopped) return;
+    if (error instanceof LogClosed || error instanceof ServiceStopping || this.#isStopped) return;
     const { host } = this.#deps;
     host.reportFault(this.run.runId, error);
     const reason = reasonOf(error);

@@ -1,26 +1,33 @@
-/** The runs that councils start: each is a run of its own, and its parent learns of its end from the log. */
-import type { RecordedEvent } from '../../eventlog/port.js';
+/**
+ * The runs that councils start: each is a run of its own, and its parent learns of its end from the log. A run ends only after
+ * them, so none is left without its parent.
+ */
+import { AppendTooLarge } from '../../eventlog/errors.js';
 import { retryWhileUnavailable } from '../../eventsourcing/append-with-retry.js';
-import type { ParentRun, RunRequestedData } from '../../generated/schemas.js';
+import type { ChildEndedData, RunFailedData, RunRequestedData } from '../../generated/schemas.js';
 import type { TaskTracker } from '../../system/async/task-tracker.js';
 import type { System } from '../../system/system.js';
-import { childrenUnderWay, endOf, waitsFor } from '../children/children.js';
-import { RunErased, RunFinished, RunUnknown } from '../errors.js';
+import type { ChildUnderWay } from '../children/children.js';
+import { childrenUnderWay, endOf } from '../children/children.js';
+import { childRequest } from '../children/request.js';
+import { RunCorrupt, RunErased, RunFinished, RunUnknown } from '../errors.js';
 import type { DraftParser } from '../pending-events.js';
 import type { RunState } from '../state.js';
-import { isFinished } from '../state.js';
+import { failureOf, isFinished } from '../state.js';
 import type { LiveRuns, RunRepository } from './repository.js';
 
 interface ChildRunsDeps {
   readonly live: LiveRuns;
-  readonly repository: Pick<RunRepository, 'loadOnceAvailable' | 'reportFault'>;
-  readonly drafts: Pick<DraftParser, 'load'>;
+  readonly repository: Pick<RunRepository, 'loadOnceAvailable' | 'reportFault' | 'assertTakingWork'>;
+  readonly drafts: DraftParser;
   readonly system: System;
   readonly tasks: TaskTracker;
   /** As `start` of the runs, also while others may not start. */
   readonly startOnce: (request: RunRequestedData) => Promise<RunRequestedData>;
-  /** @throws {RunFinished | RunUnknown} */
-  readonly cancel: (runId: string) => Promise<void>;
+  /** As `refuse` of the runs, also while others may not start. */
+  readonly refuse: (request: RunRequestedData, failure: RunFailedData) => Promise<RunRequestedData>;
+  /** @throws {RunFinished | RunUnknown | RunCorrupt | RunErased} */
+  readonly cancel: (runId: string, actor: string | null) => Promise<RunState>;
 }
 
 export class ChildRuns {
@@ -36,64 +43,66 @@ export class ChildRuns {
   }
 
   async #start(request: RunRequestedData): Promise<void> {
-    const { runId, parentRun } = request;
     const recorded = await this.#retried(() => this.#deps.startOnce(request));
-    if (recorded !== request) {
-      // An actor here may not know yet that another instance has recorded its end.
-      const child = await this.#deps.repository.loadOnceAvailable(runId);
-      if (child !== null) await this.#settle(child.snapshot.context.run);
-    } else if (parentRun !== undefined && !(await this.isAwaited(runId, parentRun))) await this.#cancel(runId);
+    // An actor here may not know yet that another instance has recorded its end.
+    const found = recorded === request ? null : await this.#deps.repository.loadOnceAvailable(request.runId);
+    if (found !== null) await this.#tellParent(found.snapshot.context.run);
   }
 
-  /** Whether a run waits for this one. */
-  async isAwaited(runId: string, { runId: parentId }: ParentRun): Promise<boolean> {
-    const { live, repository } = this.#deps;
-    const actor = live.get(parentId);
-    if (actor !== undefined && waitsFor(actor.run, runId)) return true;
-    // An actor here may not know yet what another instance has recorded.
-    const recorded = await repository.loadOnceAvailable(parentId).catch(ifErased);
-    return recorded !== null && waitsFor(recorded.snapshot.context.run, runId);
+  /** Passes the end of a run to its parent. Receives each run once an event of it is folded. */
+  onRunFolded(run: RunState): void {
+    if (run.parentRun === null || !isFinished(run)) return;
+    const { tasks, repository } = this.#deps;
+    const told = tasks.track(this.#tellParent(run));
+    told.catch((error: unknown) => tasks.isEnding || repository.reportFault(run.runId, error));
+  }
+
+  async #tellParent(child: RunState): Promise<void> {
+    const end = endOf(child);
+    if (child.parentRun === null || end === null) return;
+    await this.#deps.drafts.load();
+    const actor = failureOf(child)?.actor ?? null;
+    await this.#deps.live.get(child.parentRun.runId)?.send({ type: 'EndChild', end, actor });
   }
 
   /**
-   * Receives each event of a run once it is folded. The end of a run goes to its parent; the end of a parent cancels the runs
-   * that it waits for. A paused run has no owner that would find out.
+   * Cancels the runs that a run waits for, if a decision ends it, so that their usage is recorded with its end.
+   *
+   * @param before the run before the decision
+   * @returns their ends; none of a run that cannot go on, because its record is corrupt, erased or too large for an append
+   * @throws {ServiceStopping}
    */
-  onRunFolded({ type }: Pick<RecordedEvent, 'type'>, run: RunState): void {
-    const hasEnded = isFinished(run);
-    const work = hasEnded ? childrenUnderWay(run).map(({ child }) => this.#cancel(child.runId)) : [];
-    if (run.parentRun !== null && (hasEnded || type === 'RunPaused')) work.push(this.#settle(run));
-    for (const each of work) this.#watch(run.runId, each);
+  async end(before: RunState, after: RunState): Promise<readonly ChildEndedData[]> {
+    const open = isFinished(after) ? childrenUnderWay(after) : [];
+    if (open.length > 0) await this.#deps.drafts.load();
+    const actor = failureOf(after)?.actor ?? null;
+    const ends = await Promise.all(open.map((each) => this.#retried(() => this.#end(before, each, actor))));
+    return ends.flatMap((end) => end ?? []);
   }
 
-  /** Cancels a run of a council that has failed. */
-  cancel(runId: string): void {
-    this.#watch(runId, this.#cancel(runId));
-  }
-
-  #watch(runId: string, work: Promise<void>): void {
-    const { tasks, repository } = this.#deps;
-    tasks.track(work).catch((error: unknown) => tasks.isEnding || repository.reportFault(runId, error));
-  }
-
-  /** Passes the end of a run to its parent. Cancels a run whose parent does not wait for it any more. */
-  async #settle(child: RunState): Promise<void> {
-    const { parentRun, runId } = child;
-    if (parentRun === null) return;
-    const end = endOf(child);
-    if (end === null) {
-      if (!(await this.isAwaited(runId, parentRun))) await this.#cancel(runId);
-      return;
-    }
-    await this.#deps.drafts.load();
-    await this.#deps.live.get(parentRun.runId)?.send({ type: 'EndChild', end });
-  }
-
-  async #cancel(runId: string): Promise<void> {
-    try {
-      await this.#retried(() => this.#deps.cancel(runId));
-    } catch (error) {
-      if (!(error instanceof RunFinished || error instanceof RunUnknown)) throw error;
+  async #end(run: RunState, { at, child }: ChildUnderWay, actor: string | null): Promise<ChildEndedData | null> {
+    const { repository, system, drafts, cancel, refuse } = this.#deps;
+    const { runId } = child;
+    for (;;) {
+      repository.assertTakingWork();
+      try {
+        return endOf(await cancel(runId, actor));
+      } catch (error) {
+        if (error instanceof RunCorrupt || error instanceof RunErased) return null;
+        if (error instanceof RunFinished) {
+          const found = await repository.loadOnceAvailable(runId);
+          return found === null ? null : endOf(found.snapshot.context.run);
+        }
+        if (!(error instanceof RunUnknown)) throw error;
+      }
+      try {
+        // Its start may be under way on another instance: only the first of both appends is recorded.
+        const request = childRequest(run, at, { child, sha256: system.sha256, itemsOf: drafts.itemsOf });
+        await refuse(request, { kind: 'cancelled', error: 'Cancelled by the user', node: null, actor });
+      } catch (error) {
+        if (error instanceof AppendTooLarge) return null;
+        throw error;
+      }
     }
   }
 
@@ -101,10 +110,4 @@ export class ChildRuns {
     const { system, tasks } = this.#deps;
     return retryWhileUnavailable(work, { system, signal: tasks.signal });
   }
-}
-
-/** An erased run waits for nothing. */
-function ifErased(error: unknown): null {
-  if (error instanceof RunErased) return null;
-  throw error;
 }

@@ -8,7 +8,7 @@ import { retryWhileUnavailable } from '../../eventsourcing/append-with-retry.js'
 import { sealAppend } from '../../eventsourcing/aggregate.js';
 import { semaphore } from '../../system/async/semaphore.js';
 import type { TaskTracker } from '../../system/async/task-tracker.js';
-import type { RunRequestedData } from '../../generated/schemas.js';
+import type { ChildEndedData, RunRequestedData } from '../../generated/schemas.js';
 import type { Logger } from '../../system/logger.js';
 import type { ChartCache, RunSnapshot } from '../chart/machine.js';
 import { RunCorrupt } from '../errors.js';
@@ -49,7 +49,7 @@ export interface RepositoryDeps extends Omit<RunActorDeps, 'host' | 'commands'> 
   readonly slots: Slots;
   readonly tasks: TaskTracker;
   readonly startChild: ActorHost['startChild'];
-  readonly cancelChild: ActorHost['cancelChild'];
+  readonly endChildren: ActorHost['endChildren'];
 }
 
 /** What an append follows: a loaded run, or a new one without a snapshot. */
@@ -232,8 +232,8 @@ export class RunRepository implements ActorHost {
     return this.#deps.startChild(request);
   }
 
-  cancelChild(runId: string): void {
-    this.#deps.cancelChild(runId);
+  endChildren(before: RunState, after: RunState): Promise<readonly ChildEndedData[]> {
+    return this.#deps.endChildren(before, after);
   }
 
   onActorStopped(run: RunState): void {

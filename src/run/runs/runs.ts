@@ -12,6 +12,7 @@ import { settledWithin } from '../../system/async/deadline.js';
 import { semaphore } from '../../system/async/semaphore.js';
 import { TaskTracker } from '../../system/async/task-tracker.js';
 import { BoundedMap } from '../../system/bounded-map.js';
+import { childrenUnderWay } from '../children/children.js';
 import type { RunCommand } from '../decide.js';
 import { decide } from '../decide.js';
 import { ChildNotCancelled, KeyReused, RunFinished, RunNotPaused, RunUnknown } from '../errors.js';
@@ -22,10 +23,11 @@ import type { DecisionOutcome, DecisionRequest } from '../pauses/human-decision.
 import { applyDeadline, decidedBefore, decisionOn } from '../pauses/human-decision.js';
 import type { DecisionContext } from '../pending-events.js';
 import { decisionContext } from '../pending-events.js';
+import type { Replay } from '../replay.js';
 import { assertReaches } from '../replay.js';
 import { firstFacts, refusedRunFacts } from '../request.js';
 import type { KeyedDecision, RunState, UnfinishedRun } from '../state.js';
-import { openPauseOf } from '../state.js';
+import { failureOf, openPauseOf } from '../state.js';
 import { factsAfter, readRun } from '../stream.js';
 import type { RunActor } from './actor.js';
 import type { AppendBase, RepositoryDeps, RunObserver } from './repository.js';
@@ -33,7 +35,7 @@ import { ChildRuns } from './children.js';
 import { RunRepository } from './repository.js';
 import { Slots } from './slots.js';
 
-export interface RunsDeps extends Omit<RepositoryDeps, 'slots' | 'tasks' | 'startChild' | 'cancelChild'> {
+export interface RunsDeps extends Omit<RepositoryDeps, 'slots' | 'tasks' | 'startChild' | 'endChildren'> {
   readonly maxActiveRuns: number;
   /** Which other instances are suspected to be dead. */
   readonly suspicions: { isSuspect(instanceId: string): boolean };
@@ -85,18 +87,16 @@ export class Runs {
       onAdmitted: (runId, knownSeq) => void this.#tasks.track(this.#take(runId, knownSeq)),
     });
     const startChild = (request: RunRequestedData): Promise<void> => this.#children.start(request);
-    const cancelChild = (runId: string): void => this.#children.cancel(runId);
-    const own = { slots: this.#slots, tasks: this.#tasks, startChild, cancelChild };
+    const endChildren: RepositoryDeps['endChildren'] = (before, after) => this.#children.end(before, after);
+    const own = { slots: this.#slots, tasks: this.#tasks, startChild, endChildren };
     this.#repository = new RunRepository({ ...deps, ...own });
     this.#children = new ChildRuns({
       ...deps,
       tasks: this.#tasks,
       repository: this.#repository,
       startOnce: (request) => this.#startOnce(request),
-      cancel: async (runId) => {
-        await this.#cancel(runId, { type: 'CancelRun', actor: null }, { isChild: true });
-        this.dequeue(runId);
-      },
+      refuse: (request, failure) => this.#recordRefused(request, refusedRunFacts(request, failure)),
+      cancel: (runId, actor) => this.#cancel(runId, { actor, isChild: true }),
     });
   }
 
@@ -221,39 +221,53 @@ export class Runs {
    */
   async cancel(runId: string, actor: string | null = null): Promise<RunState> {
     await this.#ready;
-    const run = await this.#tasks.track(this.#cancel(runId, { type: 'CancelRun', actor }));
-    this.dequeue(runId);
-    return run;
+    return await this.#tasks.track(this.#cancel(runId, { actor, isChild: false }));
   }
 
   /** @param isChild whether its parent cancels it */
-  async #cancel(runId: string, command: RunCommand, { isChild = false } = {}): Promise<RunState> {
-    const assertAlone = ({ parentRun }: RunState): void => {
+  async #cancel(
+    runId: string,
+    { actor: by, isChild }: { readonly actor: string | null; readonly isChild: boolean },
+  ): Promise<RunState> {
+    const command = { type: 'CancelRun', actor: by } as const;
+    const assertMayEnd = ({ phase: { status }, parentRun }: RunState): void => {
+      if (status === 'completed' || status === 'failed') throw new RunFinished({ runId, status, action: 'cancel' });
       if (parentRun !== null && !isChild) throw new ChildNotCancelled({ runId, parent: parentRun.runId });
     };
-    const finished = ({ phase }: RunState) => new RunFinished({ runId, status: phase.status, action: 'cancel' });
+    let endsOthers = false;
     for (;;) {
       this.#repository.assertTakingWork();
       // 1. The actor of a live run records the cancellation, unless it stops meanwhile.
       const actor = this.#live.get(runId);
       if (actor !== undefined) {
-        assertAlone(actor.run);
+        assertMayEnd(actor.run);
         const facts = await actor.send(command);
-        if (facts?.length === 0) throw finished(actor.run);
-        if (facts !== null) return actor.run;
-        continue;
+        if (facts === null) continue;
+        if (facts.length === 0) assertMayEnd(actor.run);
+        return actor.run;
       }
       // 2. Any other run is loaded and decided, again if it becomes live or another append comes first.
       const replayed = await this.#repository.load(runId);
       if (this.#live.has(runId)) continue;
       if (replayed === null) throw new RunUnknown({ runId });
-      const { chart, snapshot } = replayed;
-      const { facts } = decide(chart, snapshot, { command, context: this.decisionContext() });
-      if (facts.length === 0) throw finished(snapshot.context.run);
-      assertAlone(snapshot.context.run);
-      const run = await this.#repository.append(runId, replayed, facts);
-      if (run !== null) return run;
+      const { run } = replayed.snapshot.context;
+      // Its owner learns of the cancellation from the runs of its councils, and may be first.
+      if (endsOthers && failureOf(run)?.kind === 'cancelled') return run;
+      assertMayEnd(run);
+      endsOthers ||= childrenUnderWay(run).length > 0;
+      const after = await this.#repository.append(runId, replayed, await this.#decide(replayed, command));
+      if (after === null) continue;
+      this.dequeue(runId);
+      return after;
     }
+  }
+
+  /** The facts that a command leads to. If it ends the run, the runs that its councils wait for end before. */
+  async #decide({ chart, snapshot }: Replay, command: RunCommand): Promise<readonly RunFact[]> {
+    const context = this.decisionContext();
+    const { run, facts } = decide(chart, snapshot, { command, context });
+    const ends = await this.#children.end(snapshot.context.run, run);
+    return ends.length === 0 ? facts : decide(chart, snapshot, { command, context, ends }).facts;
   }
 
   /**
@@ -385,16 +399,13 @@ export class Runs {
       await assertReaches(runId, replayed, { seen: knownSeq, log });
       if (replayed === null) return false;
       // 2. Claim it unless a live instance owns it.
-      const { chart, snapshot } = replayed;
-      const { run } = snapshot.context;
+      const { run } = replayed.snapshot.context;
       const { owner } = run.ownership;
       const isOwn = owner === instanceId;
       // This takeover counts as one claim.
       const isHeldHere = this.#live.has(runId) || this.#repository.claimsInFlight(runId) > 1;
       const isOwned = isOwn ? isHeldHere : owner !== null && !suspicions.isSuspect(owner);
-      const command = isOwned ? null : await this.#claimOf(run);
-      const context = this.decisionContext();
-      const facts = command === null ? [] : decide(chart, snapshot, { command, context }).facts;
+      const facts = isOwned ? [] : await this.#decide(replayed, this.#claimOf(run));
       if (facts.length === 0) {
         this.#repository.notify(run);
         return false;
@@ -406,10 +417,7 @@ export class Runs {
     return false;
   }
 
-  /** The command that claims a run. One of a council whose parent does not wait for it any more is cancelled instead. */
-  async #claimOf({ runId, phase, parentRun, ownership: { owner } }: RunState): Promise<RunCommand> {
-    if (parentRun !== null && !(await this.#children.isAwaited(runId, parentRun)))
-      return { type: 'CancelRun', actor: null };
+  #claimOf({ phase, ownership: { owner } }: RunState): RunCommand {
     if (phase.status === 'pending') return { type: 'ClaimRun', reason: 'started' };
     // An own run that was abandoned is not taken over from a dead owner, so it does not count as that.
     const isHandover = owner === null || owner === this.#deps.instanceId;
@@ -421,9 +429,9 @@ export class Runs {
     return decisionContext(this.#deps);
   }
 
-  /** Receives each event of a run once it is folded: see `ChildRuns`. */
-  onRunFolded(event: Pick<RecordedEvent, 'type'>, run: RunState): void {
-    this.#children.onRunFolded(event, run);
+  /** Receives each run once an event of it is folded: see `ChildRuns`. */
+  onRunFolded(_event: RecordedEvent, run: RunState): void {
+    this.#children.onRunFolded(run);
   }
 
   /** Makes the live actor of a run read the events that another instance has recorded. */

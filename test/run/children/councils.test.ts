@@ -277,6 +277,55 @@ describe('A council in a council', () => {
     expect(ends.map(({ status }) => status)).to.deep.equal(['failed', 'failed', 'failed']);
   });
 
+  for (const on_error of ['fail', 'skip'] as const)
+    it(`counts the calls of the runs that are cancelled with it, with "${on_error}"`, async () => {
+      const council = {
+        ...CHAPTER,
+        nodes: [{ id: 'plan', label: 'Plan' }, ...CHAPTER.nodes],
+        edges: [{ source: 'plan', target: 'write' }],
+      };
+      await serve((request, index) => (request.promptInput.label === 'Write' ? 'hold' : script(request, index)));
+      await save(council, report({ on_error }));
+      const runId = await start();
+      await model.called(7);
+      const reply = await rest.post(`/api/councils/run/${runId}/cancel`);
+      const run = rest.read(reply, 200, 'run-result.json');
+      expect(run).to.deep.include({ status: 'failed', error: 'Cancelled by the user' });
+      expect(run.usage?.calls).to.equal(model.requests.length).and.equal(7);
+      const events = await eventsOf(runId);
+      expect(factsOf(events, 'ChildEnded').map(({ status }) => status)).to.deep.equal(['failed', 'failed', 'failed']);
+      const overview = rest.read(await rest.get('/api/overview'), 200, 'overview.json');
+      expect(JSON.stringify(overview)).to.include('"calls":7');
+      for (const child of await childrenOf(runId)) expect(isOver(await rest.poll(child))).to.equal(true);
+      // A fork starts again what was cancelled.
+      const at = events.findLast(({ type }) => type === 'ChildEnded')?.seq;
+      const fork = rest.read(await rest.post(`/api/runs/${runId}/fork`, { at }), 202, 'run-start.json').run_id;
+      await model.called(13);
+      while (model.held.length > 0) model.held[0]?.release('again');
+      expect((await ended(fork)).final_draft).to.equal('## One\nagain\n\n## Two\nagain\n\n## Three\nagain');
+    });
+
+  it('counts the calls of the runs that end with another branch', async () => {
+    await serve(({ promptInput: { label } }) => {
+      return label === 'Outline' ? { text: OUTLINE } : 'hold';
+    });
+    const { nodes, edges = [], ...council } = report();
+    const beside = { id: 'beside', label: 'Beside' };
+    await save(CHAPTER, {
+      ...council,
+      nodes: [...nodes, beside],
+      edges: [...edges, { source: 'outline', target: 'beside' }, { source: 'beside', target: 'edit' }],
+    });
+    const runId = await start();
+    await model.called(5);
+    model.held.find(({ request }) => request.promptInput.label === 'Beside')?.fail(new Error('no answer'));
+    const run = await ended(runId);
+    expect(run.error).to.equal('Node "beside": no answer');
+    expect(run.usage?.calls).to.equal(5);
+    const children = await childrenOf(runId);
+    expect((await Promise.all(children.map(rest.poll))).map(isOver)).to.deep.equal([true, true, true]);
+  });
+
   it('names a run without items that it leaves out', async () => {
     await serve((request, index) =>
       request.promptInput.label === 'Write' ? { error: new Error('no answer') } : script(request, index),
