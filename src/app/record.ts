@@ -118,7 +118,7 @@ export function watchedLog(
     readonly documentErasedAt: (documentId: string) => Promise<number | null>;
   },
 ): EventLog {
-  const faultOf = async (error: unknown, place: Place): Promise<unknown> => {
+  const faultOf = async (error: unknown, place: EventAt): Promise<unknown> => {
     const runId = error instanceof StreamRemoved ? runIdOf(place.stream) : null;
     if (runId === null) return isEmbedded ? recordFault(error, place) : error;
     const erased = await erasureOf(runId);
@@ -136,7 +136,7 @@ export function watchedLog(
   };
   async function* read(
     events: AsyncIterable<RecordedEvent>,
-    { stream, seq }: Place,
+    { stream, seq }: EventAt,
     range?: StreamRange,
   ): AsyncGenerator<RecordedEvent> {
     let next = seq;
@@ -179,12 +179,12 @@ export function watchedLog(
   };
 }
 
-interface Place {
+interface EventAt {
   readonly stream: string;
   readonly seq: number;
 }
 
-function recordFault(error: unknown, { stream, seq }: Place): unknown {
+function recordFault(error: unknown, { stream, seq }: EventAt): unknown {
   if (!(error instanceof LogCorrupt)) return error;
   const [runId, documentId, blueprintId] = [runIdOf(stream), documentIdOf(stream), blueprintIdOf(stream)];
   const reason = error.message;

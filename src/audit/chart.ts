@@ -41,17 +41,17 @@ function chartOf(
 }
 
 /** The context of a state in the chart. */
-interface Place {
+interface ChartPosition {
   readonly nodes: ReadonlyMap<string, Graph['nodes'][number]>;
   /** The value of the enclosing state, or undefined if the run is not in it. */
   readonly value: StateValue | undefined;
 }
 
-function statesOf(parts: Readonly<Record<string, StateConfig>>, place: Place): Record<string, ChartState> {
+function statesOf(parts: Readonly<Record<string, StateConfig>>, place: ChartPosition): Record<string, ChartState> {
   return Object.fromEntries(Object.entries(parts).map(([key, part]) => [key, stateOf(key, part, place)]));
 }
 
-function stateOf(key: string, { initial, type, states, on }: StateConfig, { nodes, value }: Place): ChartState {
+function stateOf(key: string, { initial, type, states, on }: StateConfig, { nodes, value }: ChartPosition): ChartState {
   const node = nodes.get(key);
   const inside = typeof value === 'object' ? value[key] : undefined;
   return {

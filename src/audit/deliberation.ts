@@ -44,11 +44,11 @@ export async function deliberationOf(runId: string, folded: FoldEvents): Promise
 }
 
 /** A run with its history. */
-interface Part extends Generation {
+interface RunWithHistory extends Generation {
   readonly history: RunHistory;
 }
 
-async function partOf(runId: string, events: AsyncIterable<RunEvent>): Promise<Part | null> {
+async function partOf(runId: string, events: AsyncIterable<RunEvent>): Promise<RunWithHistory | null> {
   let run: RunState | null = null;
   let fold: HistoryFold | null = null;
   for await (const recorded of events) {
@@ -66,7 +66,7 @@ async function partOf(runId: string, events: AsyncIterable<RunEvent>): Promise<P
 /** An execution of a panel, rank or jury. */
 interface Panel extends Pick<Step, 'step' | 'node'>, Pick<RunHistory, 'plan' | 'end'>, PanelSteps {}
 
-function panelsIn({ history: { plan, end, steps } }: Part): readonly Panel[] {
+function panelsIn({ history: { plan, end, steps } }: RunWithHistory): readonly Panel[] {
   return steps.flatMap(({ step, node, panel }) => (panel === null ? [] : [{ step, node, plan, end, ...panel }]));
 }
 
@@ -101,7 +101,7 @@ function resultOf({ step, node, closed }: Panel): readonly RankingResult[] {
 }
 
 /** The analyses of judges, in the order in which they were given. */
-function analysesIn({ history }: Part): readonly JudgedAnalysis[] {
+function analysesIn({ history }: RunWithHistory): readonly JudgedAnalysis[] {
   const analyses = history.steps.flatMap((each) => {
     const { step, node, output } = each;
     if (output === null || !('analysis' in output.value)) return [];

@@ -57,7 +57,7 @@ function countUnknown(wanted: readonly Words[], { known }: Words): number {
 }
 
 /** A text, and where in it one page ends and the next begins, or null within a page. */
-interface Place {
+interface JoinedText {
   readonly text: string;
   readonly end: number | null;
 }
@@ -69,7 +69,7 @@ const END_UNITS = 1500;
  * The end of a page and the beginning of the next, without more and more in between: up to 3 lines of either page (running
  * heads, page numbers), or up to 2 paragraphs of the first and 4 of the next (notes, figures).
  */
-function spreadsOf(one: string, other: string): readonly Place[] {
+function spreadsOf(one: string, other: string): readonly JoinedText[] {
   const [last, first] = [one.slice(-END_UNITS).trimEnd(), other.slice(0, END_UNITS).trimStart()];
   const lines = [...last.matchAll(/\n+/g)].toReversed();
   const ends = [last.length, ...cuts(lines, 2).map(({ index }) => index)];
@@ -83,7 +83,7 @@ function cuts(lineEnds: readonly RegExpExecArray[], paragraphs: number): readonl
 }
 
 /** The words of a text in order. */
-interface Words extends Place {
+interface Words extends JoinedText {
   readonly ids: readonly number[];
   /** Where each begins and ends in the text. */
   readonly from: readonly number[];
@@ -95,7 +95,7 @@ interface Words extends Place {
 type Hyphens = 'joined' | 'parting';
 const HYPHENS: readonly Hyphens[] = ['joined', 'parting'];
 
-function lazily({ text, end }: Place, hyphens: Hyphens, ids: WordIds): () => Words {
+function lazily({ text, end }: JoinedText, hyphens: Hyphens, ids: WordIds): () => Words {
   let words: Words | null = null;
   return () => (words ??= { ...wordsAtOnce(text, hyphens, ids), end });
 }

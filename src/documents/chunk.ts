@@ -81,7 +81,7 @@ interface Span {
 }
 
 /** The text of a page, and the start of the current chunk in it. */
-interface Place {
+interface ChunkStart {
   readonly text: string;
   readonly since: number;
 }
@@ -99,7 +99,7 @@ function spansOf(text: string): readonly Span[] {
 }
 
 /** The end of a chunk: the last cut of the best kind within the range. */
-function cut({ text, since }: Place, range: Span): number {
+function cut({ text, since }: ChunkStart, range: Span): number {
   for (const kind of CUTS) {
     const place = placesAfter(text, range, kind).findLast((at) => graphemeAt(text, at, since) === at);
     if (place !== undefined) return place;
@@ -108,7 +108,7 @@ function cut({ text, since }: Place, range: Span): number {
 }
 
 /** The start of the next chunk: the first sentence, or else the first word, in the overlap. */
-function overlapFrom({ text, since }: Place, to: number): number {
+function overlapFrom({ text, since }: ChunkStart, to: number): number {
   const [, sentence, , word] = CUTS;
   const wide = { from: to - OVERLAP_UNITS * LONGEST_OVERLAP, to: to - OVERLAP_UNITS / 3 };
   const narrow = { from: to - OVERLAP_UNITS, to: to - 1 };
@@ -128,7 +128,7 @@ function placesAfter(text: string, { from, to }: Span, kind: RegExp | undefined)
   return [...part.matchAll(kind)].map(({ 0: match, index }) => start + index + match.length).filter((at) => at <= to);
 }
 
-function wholeAtOrBefore(at: number, earliest: number, { text, since }: Place): number {
+function wholeAtOrBefore(at: number, earliest: number, { text, since }: ChunkStart): number {
   const place = graphemeAt(text, Math.floor(at), since);
   if (place > earliest) return place;
   return isLowSurrogate(text, Math.floor(at)) ? Math.floor(at) - 1 : Math.floor(at);

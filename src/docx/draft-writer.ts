@@ -42,7 +42,7 @@ export interface NumberedList {
 }
 
 /** Where a block stands. */
-interface Place {
+interface BlockContext {
   /** Number of quotes around it. */
   readonly quotes: number;
   /** Level of the list around it, or -1 outside of lists. */
@@ -53,7 +53,7 @@ interface Place {
   readonly takeMarker: () => IParagraphOptions;
 }
 
-const TOP: Place = { quotes: 0, level: -1, isNote: false, takeMarker: () => ({}) };
+const TOP: BlockContext = { quotes: 0, level: -1, isNote: false, takeMarker: () => ({}) };
 
 const HEADINGS: Partial<Record<DraftTag, IParagraphOptions>> = {
   h3: { heading: HeadingLevel.HEADING_1 },
@@ -104,7 +104,7 @@ export class DraftWriter {
   }
 
   /** Texts between blocks become paragraphs. */
-  #blocks(nodes: readonly DraftNode[], place: Place): FileChild[] {
+  #blocks(nodes: readonly DraftNode[], place: BlockContext): FileChild[] {
     const blocks: FileChild[] = [];
     let texts: DraftNode[] = [];
     const endParagraph = (): void => {
@@ -122,7 +122,7 @@ export class DraftWriter {
     return blocks;
   }
 
-  #block(node: DraftElement, place: Place): FileChild[] {
+  #block(node: DraftElement, place: BlockContext): FileChild[] {
     switch (node.tag) {
       case 'ul':
       case 'ol':
@@ -148,7 +148,7 @@ export class DraftWriter {
     }
   }
 
-  #paragraph(nodes: readonly DraftNode[], place: Place, options: IParagraphOptions = {}): Paragraph {
+  #paragraph(nodes: readonly DraftNode[], place: BlockContext, options: IParagraphOptions = {}): Paragraph {
     const quote = place.quotes > 0 ? { style: styleName('quote') } : {};
     const left = STEP * (place.quotes + (place.level < 0 ? 0 : place.level + 2));
     const marker = place.takeMarker();
@@ -158,7 +158,7 @@ export class DraftWriter {
     return new Paragraph({ ...quote, ...(isIndented && { indent: { left } }), ...marker, ...options, children });
   }
 
-  #list({ tag, start = 1, children }: DraftElement, place: Place): FileChild[] {
+  #list({ tag, start = 1, children }: DraftElement, place: BlockContext): FileChild[] {
     const level = Math.min(place.level + 1, MAX_LEVEL);
     const isText = tag === 'ol' && this.#numbered.length === MAX_NUMBERED;
     const itemMarker = isText ? {} : tag === 'ol' ? this.#numbering(start, level) : { bullet: { level } };
@@ -181,7 +181,7 @@ export class DraftWriter {
     return { numbering: { reference, level } };
   }
 
-  #code(node: DraftElement, place: Place): Paragraph {
+  #code(node: DraftElement, place: BlockContext): Paragraph {
     const lines = textOf(node).split('\n');
     const children = lines.map((line, index) => new TextRun({ text: xmlText(line), ...(index > 0 && { break: 1 }) }));
     const indent = { left: STEP * (place.quotes + place.level + 1) };
@@ -194,7 +194,7 @@ export class DraftWriter {
     });
   }
 
-  #table(node: DraftElement, place: Place): Table {
+  #table(node: DraftElement, place: BlockContext): Table {
     const rows = rowsIn(node);
     const columns = Math.max(1, ...rows.map(({ children }) => children.length));
     const cell = (each: DraftNode): TableCell => {
@@ -213,7 +213,7 @@ export class DraftWriter {
     });
   }
 
-  #inline(node: DraftNode, run: IRunOptions, place: Place): ParagraphChild[] {
+  #inline(node: DraftNode, run: IRunOptions, place: BlockContext): ParagraphChild[] {
     if (typeof node === 'string') return [new TextRun({ ...run, text: xmlText(node) })];
     const { tag, children, href, isChecked } = node;
     if (tag === 'br') return [new TextRun({ ...run, break: 1 })];

@@ -82,17 +82,17 @@ type Value = string | number | null;
 type ValueOf = (facts: ConditionFacts) => Value;
 
 /** An operand: a value to compare, or a truth value. */
-type Part = { readonly kind: 'value'; readonly of: ValueOf } | { readonly kind: 'truth'; readonly holds: Holds };
+type Operand = { readonly kind: 'value'; readonly of: ValueOf } | { readonly kind: 'truth'; readonly holds: Holds };
 
 /** Precedence from the lowest: `||`, `&&`, `!`, comparison. */
-function anyOf(reader: Reader, depth: number): Part {
+function anyOf(reader: Reader, depth: number): Operand {
   return joined('||', reader, {
     part: () => allOf(reader, depth),
     holds: (all, facts) => all.some((each) => each(facts)),
   });
 }
 
-function allOf(reader: Reader, depth: number): Part {
+function allOf(reader: Reader, depth: number): Operand {
   return joined('&&', reader, {
     part: () => term(reader, depth),
     holds: (all, facts) => all.every((each) => each(facts)),
@@ -107,10 +107,10 @@ function joined(
     part,
     holds,
   }: {
-    readonly part: () => Part;
+    readonly part: () => Operand;
     readonly holds: (all: readonly Holds[], facts: ConditionFacts) => boolean;
   },
-): Part {
+): Operand {
   const first = part();
   if (!reader.isNext(sign)) return first;
   const all = [truthOf(first, reader)];
@@ -118,7 +118,7 @@ function joined(
   return { kind: 'truth', holds: (facts) => holds(all, facts) };
 }
 
-function term(reader: Reader, depth: number): Part {
+function term(reader: Reader, depth: number): Operand {
   if (depth > MAX_NESTING) return invalid(reader.peek().at, `it is nested more than ${MAX_NESTING} deep`);
   if (reader.take('!')) {
     const negated = truthOf(term(reader, depth + 1), reader);
@@ -137,14 +137,14 @@ function term(reader: Reader, depth: number): Part {
 }
 
 /** A value, or anything in parentheses. */
-function operand(reader: Reader, depth: number): Part {
+function operand(reader: Reader, depth: number): Operand {
   if (!reader.take('(')) return { kind: 'value', of: valueOf(reader.next()) };
   const inner = anyOf(reader, depth + 1);
   return reader.take(')') ? inner : unexpected(reader.peek(), inner.kind === 'truth' ? '")"' : SIGNS);
 }
 
 /** The truth value of an operand. A plain value has none. */
-function truthOf(part: Part, reader: Reader): Holds {
+function truthOf(part: Operand, reader: Reader): Holds {
   return part.kind === 'truth' ? part.holds : unexpected(reader.peek(), SIGNS);
 }
 

@@ -86,7 +86,7 @@ function isForm(text: string): boolean {
 }
 
 type Form = ReturnType<typeof Formidable.formidable>;
-type Part = Parameters<Form['onPart']>[0];
+type FormPart = Parameters<Form['onPart']>[0];
 
 /** Reads one form. Formidable parses it; this class decides which part is written, and bounds it. */
 class FormReading {
@@ -228,7 +228,7 @@ class FormReading {
 }
 
 /** Names of a part and of its file, without folders in the notation of any system. */
-function namesOf(part: Part): Disposition {
+function namesOf(part: FormPart): Disposition {
   // The types lack `headers`.
   const header = fieldOf(fieldOf(part, 'headers'), 'content-disposition');
   const { name, filename } = dispositionOf(typeof header === 'string' ? header : '');

@@ -23,13 +23,13 @@ export function inlinedIn(schemas: SchemaRegistry, name: string, file: SchemaNam
   return { type: 'object', additionalProperties: false, required: [name], properties: { [name]: value } };
 }
 
-interface Place {
+interface SchemaFile {
   readonly schemas: SchemaRegistry;
   /** The file in which local references point. */
   readonly file: string;
 }
 
-function membersOf(schema: JsonSchema, place: Place): JsonSchema {
+function membersOf(schema: JsonSchema, place: SchemaFile): JsonSchema {
   const { $ref: ref, ...beside } = schema;
   const members = Object.entries(beside).flatMap(([keyword, value]): [string, unknown][] => {
     if (LEFT_OUT.has(keyword)) return [];
@@ -42,12 +42,12 @@ function membersOf(schema: JsonSchema, place: Place): JsonSchema {
   return inlined['type'] === 'object' ? { properties: {}, ...inlined } : inlined;
 }
 
-function valueOf(value: unknown, place: Place): unknown {
+function valueOf(value: unknown, place: SchemaFile): unknown {
   if (Array.isArray(value)) return value.map((each) => valueOf(each, place));
   return isRecord(value) ? membersOf(value, place) : value;
 }
 
-function referredTo(ref: string, { schemas, file }: Place): JsonSchema {
+function referredTo(ref: string, { schemas, file }: SchemaFile): JsonSchema {
   const [name = '', pointer = ''] = ref.split('#');
   const target = name === '' ? file : name;
   const names = pointer.split('/').slice(1);

@@ -42,11 +42,11 @@ export function logKeys(config: Pick<Config, 'dataDir' | 'eventStore'>, system: 
   };
 }
 
-type Place = Pick<Config, 'dataDir' | 'eventStore'>;
+type LogLocation = Pick<Config, 'dataDir' | 'eventStore'>;
 
 /** Opens the log for some work, and locks its folder meanwhile. @throws {DataDirHeld | LogUnreadable | ConfigInvalid} */
 async function onLog<T>(
-  { dataDir: folder, eventStore }: Place,
+  { dataDir: folder, eventStore }: LogLocation,
   system: System,
   act: (log: EventLog) => Promise<T>,
 ): Promise<T> {
@@ -72,7 +72,7 @@ async function closing<T>(log: EventLog, act: (log: EventLog) => Promise<T>): Pr
   }
 }
 
-async function listOn(place: Place, system: System): Promise<readonly KeyRecord[]> {
+async function listOn(place: LogLocation, system: System): Promise<readonly KeyRecord[]> {
   if (place.eventStore !== null) return await onLog(place, system, (log) => keysOn(log, system));
   const log = openFolderLog(place.dataDir);
   try {
@@ -90,7 +90,7 @@ async function keysOn(log: Pick<EventLog, 'readStream'>, { sha256 }: System): Pr
 }
 
 /** Keeps `revoke` from creating a log in an empty folder. @throws {LogUnreadable} */
-function assertLogThere({ dataDir, eventStore }: Place): void {
+function assertLogThere({ dataDir, eventStore }: LogLocation): void {
   const file = logIn(dataDir);
   if (eventStore === null && !existsSync(file)) throw new LogUnreadable({ file, reason: 'there is no such file' });
 }

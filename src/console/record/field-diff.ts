@@ -28,13 +28,13 @@ export function fieldDiff(before: unknown, after: unknown): readonly FieldChange
   return changes;
 }
 
-interface Part {
+interface ChangedField {
   readonly name: string | number;
   readonly before: unknown;
   readonly after: unknown;
 }
 
-function partsOf(before: unknown, after: unknown): readonly Part[] | null {
+function partsOf(before: unknown, after: unknown): readonly ChangedField[] | null {
   const [previous, current] = [namedParts(before), namedParts(after)];
   if (previous === null || current === null || Array.isArray(before) !== Array.isArray(after)) return null;
   const names = [...current.keys(), ...[...previous.keys()].filter((name) => !current.has(name))];

@@ -35,7 +35,7 @@ function endOf(text: string, from: number): number {
 }
 
 /** The place of words in a text: from inclusive, to exclusive. */
-export interface Place {
+export interface TextRange {
   readonly from: number;
   readonly to: number;
 }
@@ -44,11 +44,11 @@ export interface Place {
 export const MOST_PLACES = 10_000;
 
 /** Where words stand in a text, in any case and with any space between them; at most {@link MOST_PLACES}. */
-export function placesOf(text: string, words: string): readonly Place[] {
+export function placesOf(text: string, words: string): readonly TextRange[] {
   const parts = words.trim().split(/\s+/u);
   if (parts[0] === '') return [];
   const pattern = parts.map((part) => part.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&')).join('\\s+');
-  const places: Place[] = [];
+  const places: TextRange[] = [];
   for (const { index, 0: found } of text.matchAll(new RegExp(pattern, 'giu'))) {
     places.push({ from: index, to: index + found.length });
     if (places.length === MOST_PLACES) break;

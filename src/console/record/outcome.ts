@@ -15,10 +15,10 @@ export function outcomeOf(status: RunStatus, error: string | null): Outcome {
 }
 
 /** The filters by which runs are counted apart. */
-export type Part = { readonly [name in 'status' | 'outcome']?: HistoryQuery[name] | undefined };
+export type CountFilter = { readonly [name in 'status' | 'outcome']?: HistoryQuery[name] | undefined };
 
 /** The number of runs with a status or an outcome, or null before the answer. */
-export function countIn(counts: RunCounts | null, { status, outcome }: Part): number | null {
+export function countIn(counts: RunCounts | null, { status, outcome }: CountFilter): number | null {
   if (counts === null) return null;
   return outcome === undefined ? counts[status ?? 'all'] : counts.outcomes[outcome];
 }

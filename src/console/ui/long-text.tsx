@@ -1,7 +1,7 @@
 /** A text of any length: the browser lays out only the blocks in sight. */
 import type { ComponentChildren } from 'preact';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
-import type { Place, TextBlock } from '../record/find-in-text.js';
+import type { TextRange, TextBlock } from '../record/find-in-text.js';
 import { blocksOf } from '../record/find-in-text.js';
 
 interface LongTextProps {
@@ -9,7 +9,7 @@ interface LongTextProps {
   /** Accessible name. */
   readonly label?: string;
   /** Places to mark, and the number of the one to show. Default: none. */
-  readonly places?: readonly Place[];
+  readonly places?: readonly TextRange[];
   readonly current?: number;
 }
 
@@ -45,14 +45,14 @@ export function LongText({ text, label, places = [], current = 0 }: LongTextProp
   );
 }
 
-function isIn({ from, text }: TextBlock, place: Place): boolean {
+function isIn({ from, text }: TextBlock, place: TextRange): boolean {
   return place.from < from + text.length && place.to > from;
 }
 
 interface BlockProps {
   readonly block: TextBlock;
-  readonly places?: readonly Place[];
-  readonly shown?: Place;
+  readonly places?: readonly TextRange[];
+  readonly shown?: TextRange;
 }
 
 /** Pixels of a line and characters in it, to estimate the height of a block that is not laid out. */

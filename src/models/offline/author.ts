@@ -2,7 +2,7 @@
 import type { ModelRequest, PromptInput, ToolRound } from '../port.js';
 import type { Mind } from './mind.js';
 import { mindOf } from './mind.js';
-import type { Part } from './parts.js';
+import type { DraftPart } from './parts.js';
 import { CRITIC, excerpt, joined, PARTS, requestFor, SECTIONS } from './parts.js';
 
 const SIGNATURE = /^\*Written by the offline model\b[^\n]*\n?/gm;
@@ -34,7 +34,7 @@ export function draftOf(request: ModelRequest): string {
   ]);
 }
 
-function partsToAdd(request: ModelRequest, text: string): readonly Part[] {
+function partsToAdd(request: ModelRequest, text: string): readonly DraftPart[] {
   const { promptInput } = request;
   const asked = promptInput.feedback.filter((each) => each.includes(CRITIC)).join('\n');
   const answers = joinedAnswers(promptInput) ?? '';
@@ -47,7 +47,7 @@ function partsToAdd(request: ModelRequest, text: string): readonly Part[] {
 }
 
 /** The section of a mind; of every second mind also the next one. */
-function sectionsOf({ index }: Mind): readonly Part[] {
+function sectionsOf({ index }: Mind): readonly DraftPart[] {
   return [...SECTIONS, ...SECTIONS].slice(index, index + 1 + (index % 2));
 }
 

@@ -1,7 +1,7 @@
 /** The minds of the offline model, so that the members of a panel differ. */
 import { elementAt } from '../../system/element.js';
 import type { ModelRequest } from '../port.js';
-import type { Part } from './parts.js';
+import type { DraftPart } from './parts.js';
 import { SECTIONS } from './parts.js';
 
 /** Its name without a mind of its own. A node of that model is answered by it whatever the service is set to. */
@@ -10,7 +10,7 @@ export const OFFLINE_MODEL = 'offline-1';
 /** A mind: the section it cares about, by its index. */
 export interface Mind {
   readonly index: number;
-  readonly section: Part;
+  readonly section: DraftPart;
 }
 
 /** The mind of a member: by its model's name (`offline-2` follows `offline-1`), its instructions and its temperature. */

@@ -1,14 +1,14 @@
 /** The parts of a text by which the offline model writes, scores, ranks and compares: its form, never its content. */
 
 /** A part of a draft: how the critic finds it, and how the author adds it. */
-export interface Part {
+export interface DraftPart {
   readonly name: string;
   isIn(draft: string): boolean;
   addTo(draft: string, topic: string): string;
 }
 
 /** The title and the sections of a whole draft, in the order in which they are asked for. */
-export const PARTS: readonly Part[] = [
+export const PARTS: readonly DraftPart[] = [
   {
     name: 'a title',
     isIn: (draft) => /^# .*\S/m.test(draft),
@@ -39,7 +39,7 @@ export const PARTS: readonly Part[] = [
 ];
 
 /** At any place of a draft: drafts of parallel branches are joined one below the other. */
-function section(heading: string, write: (topic: string) => string): Part {
+function section(heading: string, write: (topic: string) => string): DraftPart {
   return {
     name: `the section "${heading}"`,
     isIn: (draft) => draft.split('\n').some((line) => line.trimEnd() === `## ${heading}`),
@@ -72,7 +72,7 @@ export function excerpt(text: string, codePoints: number): string {
 }
 
 /** The critic's request for a part. The author searches the feedback for this text. */
-export function requestFor({ name }: Part): string {
+export function requestFor({ name }: DraftPart): string {
   return `Add ${name}.`;
 }
 

@@ -3,7 +3,7 @@ import type { Analysis } from '../../generated/schemas.js';
 import type { LetteredAnswer, ModelRequest } from '../port.js';
 import type { Mind } from './mind.js';
 import { mindOf } from './mind.js';
-import type { Part } from './parts.js';
+import type { DraftPart } from './parts.js';
 import { PARTS, SECTIONS } from './parts.js';
 
 /**
@@ -51,7 +51,7 @@ export function analysisOf({ promptInput: { answers = [] } }: ModelRequest): str
   return JSON.stringify(analysis);
 }
 
-function lettersWith(part: Part, answers: readonly LetteredAnswer[]): string[] {
+function lettersWith(part: DraftPart, answers: readonly LetteredAnswer[]): string[] {
   return answers.filter(({ text }) => part.isIn(text)).map(({ letter }) => letter);
 }
 
@@ -65,7 +65,7 @@ function beginnings(answers: readonly LetteredAnswer[]): Analysis['contradiction
   return distinct.size < 2 ? [] : [{ topic: 'Where to begin', stances }];
 }
 
-function firstSectionOf(text: string): Part | null {
+function firstSectionOf(text: string): DraftPart | null {
   for (const line of text.split('\n')) {
     const found = SECTIONS.find((part) => part.isIn(line));
     if (found !== undefined) return found;

@@ -33,7 +33,7 @@ export function blocksOf(segments: readonly Segment[], depth = 0): readonly Bloc
 }
 
 /** A band of the page. */
-type Part =
+type Band =
   | { readonly isColumns: true; readonly left: readonly Segment[]; readonly right: readonly Segment[] }
   | { readonly isColumns: false; readonly segments: readonly Segment[] };
 
@@ -43,11 +43,11 @@ const BEFORE_EDGE = [0.2, 0.6, 1];
 const MOST_EDGES = 60;
 
 /** The page, cut at the gutter that separates the most lines, or null if it has no gutter. */
-function columnsOf(segments: readonly Segment[]): readonly Part[] | null {
+function columnsOf(segments: readonly Segment[]): readonly Band[] | null {
   if (segments.length < 2 * LINES_OF_A_COLUMN) return null;
   const sorted = segments.toSorted((one, other) => one.baseline - other.baseline || one.left - other.left);
   const em = median(segments.map(({ size }) => size));
-  let best: { readonly parts: readonly Part[]; readonly lines: number } | null = null;
+  let best: { readonly parts: readonly Band[]; readonly lines: number } | null = null;
   for (const gutter of guttersOf(sorted, em)) {
     const parts = partsAt(sorted, gutter, em * HALF_GUTTER);
     const lines = parts.reduce(
@@ -79,8 +79,8 @@ function guttersOf(segments: readonly Segment[], em: number): readonly number[] 
 }
 
 /** Bands from the top: columns beside the gutter, and the segments between them. */
-function partsAt(sorted: readonly Segment[], gutter: number, half: number): readonly Part[] {
-  const parts: Part[] = [];
+function partsAt(sorted: readonly Segment[], gutter: number, half: number): readonly Band[] {
+  const parts: Band[] = [];
   let plain: Segment[] = [];
   let band: Segment[] = [];
   const endBand = (): void => {

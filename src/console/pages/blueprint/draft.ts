@@ -85,7 +85,7 @@ export function optionsIn({
 }
 
 /** A node or an edge by its index: ids may be equal while the user types. */
-export interface Part {
+export interface NodeOrEdge {
   readonly kind: 'node' | 'edge';
   readonly at: number;
 }

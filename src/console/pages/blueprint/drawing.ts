@@ -5,7 +5,7 @@ import type { LayoutGraph, Places } from '../../record/placement.js';
 import { roleName } from '../../record/page-words.js';
 import type { GraphEdgeShown, GraphNodeShown } from '../../ui/graph-shown.js';
 import { sizeOf, spaceOf } from '../../ui/graph-geometry.js';
-import type { Draft, Part, Position } from './draft.js';
+import type { Draft, NodeOrEdge, Position } from './draft.js';
 import { isPlaced } from './draft.js';
 import { editorRole, uses } from './members.js';
 import type { Finding } from './findings.js';
@@ -19,12 +19,12 @@ export interface Drawing {
 }
 
 /** A part's unique id in the graph: its own id may occur twice while the user types. */
-export function drawnId({ kind, at }: Part): string {
+export function drawnId({ kind, at }: NodeOrEdge): string {
   return `${kind}${at}`;
 }
 
 /** The part of an id in the graph. */
-export function partOf(id: string): Part {
+export function partOf(id: string): NodeOrEdge {
   return { kind: id.startsWith('node') ? 'node' : 'edge', at: Number(id.slice(4)) };
 }
 
@@ -39,7 +39,7 @@ export function drawingOf(
   draft: Draft,
   { roles, findings, councils, layoutGraph }: Marks & { readonly layoutGraph: LayoutGraph },
 ): Drawing {
-  const faultOf = (part: Part): string | null => findingAt(findings, part)?.message ?? null;
+  const faultOf = (part: NodeOrEdge): string | null => findingAt(findings, part)?.message ?? null;
   const ids = draft.nodes.map(({ id }) => id);
   const chosen = draft.edges.map((edge, at) => {
     const { source, target, type, condition = null } = edge;
@@ -76,7 +76,7 @@ function roleText(node: BlueprintNode, role: NodeRole, councils: Marks['councils
 }
 
 /** The first finding of a part. */
-function findingAt(findings: readonly Finding[], { kind, at }: Part): Finding | undefined {
+function findingAt(findings: readonly Finding[], { kind, at }: NodeOrEdge): Finding | undefined {
   return findings.find(({ part }) => part?.kind === kind && part.at === at);
 }
 

@@ -10,13 +10,13 @@ import type {
 } from '../../../generated/schemas.js';
 import { conditionFault } from '../../record/drawn-graph.js';
 import { inPageWords, withLabels } from '../../record/page-words.js';
-import type { Draft, Part } from './draft.js';
+import type { Draft, NodeOrEdge } from './draft.js';
 import { bodyOf, isRecord } from './draft.js';
 
 /** An error or a warning, with its node or edge. */
 export interface Finding extends BlueprintWarning {
   /** Or null for the whole blueprint. */
-  readonly part: Part | null;
+  readonly part: NodeOrEdge | null;
 }
 
 type Roles = ReadonlyMap<string, NodeRole>;
@@ -70,16 +70,16 @@ export function refused(draft: Draft, warnings: readonly BlueprintWarning[], rol
   return { draft, valid: false, warnings, roles };
 }
 
-type Place = FieldError['loc'];
+type FieldPath = FieldError['loc'];
 
 /** The field that holds a place: the list of an item. */
-function fieldAt(place: Place): Place {
+function fieldAt(place: FieldPath): FieldPath {
   return place.slice(0, place.findLastIndex((part) => typeof part === 'string') + 1);
 }
 
 /** A copy without the field at a place. */
-function without<T>(value: T, [first, ...rest]: Place): T;
-function without(value: unknown, [first, ...rest]: Place): unknown {
+function without<T>(value: T, [first, ...rest]: FieldPath): T;
+function without(value: unknown, [first, ...rest]: FieldPath): unknown {
   if (Array.isArray(value)) return value.map((each: unknown, at) => (at === first ? without(each, rest) : each));
   if (!isRecord(value) || first === undefined) return value;
   const kept = Object.entries(value).flatMap(([name, each]): [string, unknown][] => {
@@ -118,7 +118,7 @@ function isOfCondition({ path }: BlueprintWarning): boolean {
 }
 
 /** The node or edge of a path such as `edges[2].target`. */
-function partAt(path: string): Part | null {
+function partAt(path: string): NodeOrEdge | null {
   const [, list, at] = /^(node|edge)s\[(\d+)\]/.exec(path) ?? [];
   return list === 'node' || list === 'edge' ? { kind: list, at: Number(at) } : null;
 }

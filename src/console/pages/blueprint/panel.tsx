@@ -2,7 +2,7 @@
 import { useSignal } from '@preact/signals';
 import type { BlueprintEdge, ModelOptions, Budget } from '../../../generated/schemas.js';
 import { Button, Check, Segments, Select, TextBox } from '../../ui/controls.js';
-import type { Change, Draft, Part } from './draft.js';
+import type { Change, Draft, NodeOrEdge } from './draft.js';
 import { changed, hasRules, jsonOf, parseDraft, withEdgeChanged, withProposedGodMode, withoutEdge } from './draft.js';
 import { ApprovalsFields, DeleteButton, TextField, NumberField } from './fields.js';
 import { isAtMemberField } from './members.js';
@@ -62,7 +62,7 @@ function FieldsPanel({ editor }: { readonly editor: Editor }) {
 }
 
 /** The findings of a part, except those shown at a field. */
-function PartFindings({ editor, part }: { readonly editor: Editor; readonly part: Part }) {
+function PartFindings({ editor, part }: { readonly editor: Editor; readonly part: NodeOrEdge }) {
   const found = editor.findings.value.filter((each) => isOf(each, part) && !isAtField(editor, part, each.path));
   return found.map(({ path, message }) => (
     <p key={path + message} class="notice wait small break">
@@ -71,11 +71,11 @@ function PartFindings({ editor, part }: { readonly editor: Editor; readonly part
   ));
 }
 
-function isOf({ part }: Finding, { kind, at }: Part): boolean {
+function isOf({ part }: Finding, { kind, at }: NodeOrEdge): boolean {
   return part?.kind === kind && part.at === at;
 }
 
-function isAtField(editor: Editor, { kind, at }: Part, path: string): boolean {
+function isAtField(editor: Editor, { kind, at }: NodeOrEdge, path: string): boolean {
   const [, field = ''] = /^\w+\[\d+\]\.(.*)$/.exec(path) ?? [];
   if (kind === 'edge') return field === 'condition';
   const node = editor.draft.value.nodes[at];

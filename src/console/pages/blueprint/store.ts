@@ -4,7 +4,7 @@ import type { CouncilClient } from '../../../client/client.js';
 import type { TaggedBlueprint } from '../../../client/blueprints.js';
 import { InvalidError, NotFoundError, PreconditionFailedError } from '../../../client/errors.js';
 import type { BlueprintCreate } from '../../../generated/schemas.js';
-import type { Draft, Part } from './draft.js';
+import type { Draft, NodeOrEdge } from './draft.js';
 import { bodyOf, draftOf, updateOf } from './draft.js';
 import { changesBetween } from './changes.js';
 import type { Answer } from './findings.js';
@@ -40,7 +40,7 @@ export class Editor {
   readonly newId = signal('');
   /** The names of the saved councils, which members can run, by id. Empty before they are loaded. */
   readonly councils = signal<ReadonlyMap<string, string>>(new Map());
-  readonly selected = signal<Part | null>(null);
+  readonly selected = signal<NodeOrEdge | null>(null);
   /** Whether the selected node is new, so that the name field gets the focus. */
   readonly isNew = signal(false);
   /** Another user's version that prevents saving; `theirs` is null if the blueprint was deleted. */
@@ -139,7 +139,7 @@ export class Editor {
     this.#checkSoon();
   }
 
-  select(part: Part | null): void {
+  select(part: NodeOrEdge | null): void {
     this.endEdit();
     this.selected.value = part;
   }
@@ -290,7 +290,7 @@ export class Editor {
   }
 }
 
-function idAt({ nodes, edges }: Draft, { kind, at }: Part): string | undefined {
+function idAt({ nodes, edges }: Draft, { kind, at }: NodeOrEdge): string | undefined {
   return kind === 'node' ? nodes[at]?.id : edges[at]?.id;
 }
 

@@ -21,9 +21,9 @@ interface Station {
 }
 
 /** Where a run has started another one. */
-type Place = Pick<ParentRun, 'runId' | 'node' | 'step' | 'index'>;
+type ChildStart = Pick<ParentRun, 'runId' | 'node' | 'step' | 'index'>;
 
-export function Trail({ of }: { readonly of: Place }) {
+export function Trail({ of }: { readonly of: ChildStart }) {
   const { state } = useResource(`trail ${of.runId} ${of.step} ${of.index}`, (signal) => stationsTo(of, signal));
   const { value: found } = state;
   // The parent may be erased, or the service away.
@@ -53,7 +53,7 @@ function shortened(text: string): string {
 }
 
 /** From the outermost run to the parent. */
-async function stationsTo({ runId, step, index }: Place, signal: AbortSignal): Promise<readonly Station[]> {
+async function stationsTo({ runId, step, index }: ChildStart, signal: AbortSignal): Promise<readonly Station[]> {
   let before: readonly Station[] = [];
   let known = { topic: '', council: null as string | null };
   let labels = new Map<string, string>();

@@ -7,7 +7,7 @@ import { batch, computed, signal } from '@preact/signals';
 import type { CouncilClient, RunFilters } from '../../../client/client.js';
 import type { FeedEvent } from '../../../client/feed.js';
 import type { HistoryRecord, RunCounts } from '../../../generated/schemas.js';
-import type { Part } from '../../record/outcome.js';
+import type { CountFilter } from '../../record/outcome.js';
 import { countIn } from '../../record/outcome.js';
 import type { RunRow } from './run-row.js';
 import { ROW_EVENTS, isOver, rowAfter, rowOf } from './run-row.js';
@@ -69,7 +69,7 @@ export class RunList {
   readonly #deps: RunListDeps;
   readonly #stopped = new AbortController();
   #filters: ListedRuns = {};
-  readonly #part = signal<Part>({});
+  readonly #part = signal<CountFilter>({});
   /** Aborts the requests of the current list. */
   #shown = new AbortController();
   #pager: Pager | null = null;
