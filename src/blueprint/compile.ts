@@ -1,5 +1,6 @@
 /** Compiles a saved council to a graph that runs can record. */
 import type { NodeDefaults } from '../graph/limits.js';
+import { MAX_PARALLEL } from '../graph/limits.js';
 import type {
   Blueprint,
   FrozenCouncil,
@@ -109,9 +110,6 @@ function councilFields({ topic, for_each: forEach, max_parallel: maxParallel, on
     onError,
   };
 }
-
-/** Runs of a council at a time, unless it says how many. */
-const MAX_PARALLEL = 8;
 
 function graphEdge({ id, source, target, type, condition }: SavedEdge): Graph['edges'][number] {
   return { id, source, target, condition: type === 'conditional' ? condition : null };

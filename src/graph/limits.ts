@@ -10,6 +10,9 @@ export const MAX_ITERATIONS = 5;
 /** The lowest score, of 0 to 10, that approves a draft. */
 export const PASS_SCORE = 8;
 
+/** Runs of a council at a time, unless it says how many. */
+export const MAX_PARALLEL = 8;
+
 /** Takeovers without a completed step before a run fails. */
 export const MAX_TAKEOVERS = 5;
 

@@ -23,11 +23,12 @@ import { effectiveOverride, overrideState } from './pauses/override.js';
 import { routeUnderOverride } from './pauses/override.js';
 import { forkSnapshot, isOpen } from './fork-snapshot.js';
 import type { Freezing, RunParameters } from './request.js';
-import type { RunState } from './state.js';
+import type { FrontierNode, RunState } from './state.js';
 import { pauseOf, withProgress } from './state.js';
 
-/** The changes of a node, with members as a run records them. */
-export type ForkedNode = Omit<NodeChange, 'members'> & { readonly members?: GraphMember[] };
+/** The changes of a node, with members and a council's fields as a run records them. */
+export type ForkedNode = Omit<NodeChange, 'members' | 'council' | 'for_each' | 'max_parallel' | 'on_error'> &
+  Pick<GraphNode, 'forEach' | 'maxParallel' | 'onError'> & { readonly members?: GraphMember[] };
 
 /** What a fork changes. */
 export interface ForkChanges {
@@ -89,7 +90,10 @@ export function buildForkRequest(
   // An approval of the parent does not cover what the fork changes, and a parent without God Mode has none.
   const reopened = alwaysPauses && (isChanged || !parent.request.godMode) ? { isApproved: false } : {};
   const topic = inputTopic === null ? {} : { inputTopic };
-  const run = withProgress(withGraph(decided, graph), { ...topic, ...reopened });
+  const isOther = ({ node }: FrontierNode): boolean =>
+    nodes.some((each) => each.id === node && (each.topic !== undefined || each.forEach !== undefined));
+  const started = withoutChildren(withGraph(decided, graph), isOther);
+  const run = withProgress(started, { ...topic, ...reopened });
   const { material: _, documents: __, ...copied } = parent.request;
   return {
     ...copied,
@@ -230,6 +234,10 @@ const CHANGEABLE = [
   'graceMs',
   'keep',
   'aggregate',
+  'topic',
+  'forEach',
+  'maxParallel',
+  'onError',
 ] as const;
 
 /** The state after an override, as after a `modify` in God Mode. The last node is routed again if it has ended. */
@@ -237,20 +245,19 @@ function overridden(run: RunState, override: StateOverride): RunState {
   const at = { source: forkSource(run), shown: nodesAhead(run) };
   const hasEnded = run.progress.frontier.every((each) => !isOpen(run, each));
   const continuation = hasEnded ? routeUnderOverride(run, override, at) : { route: null, nextNodes: at.shown };
-  const changed = withoutOldChildren(run, overrideState(run, override, { ...at, ...continuation }));
+  const before = new Map(run.progress.frontier.map(({ step, branch }) => [step, branch.draft]));
+  const isOther = ({ step, branch }: FrontierNode): boolean => before.get(step) !== branch.draft;
+  const changed = withoutChildren(overrideState(run, override, { ...at, ...continuation }), isOther);
   const next = nextFrontier(changed);
   const [first] = changed.progress.frontier;
   const isBefore = first === undefined || (run.phase.status === 'paused' && next.length > 0);
   return withProgress(changed, { shown: isBefore ? branchShown(changed, next) : first.branch });
 }
 
-/** The runs of a council that have ended are of its draft: another draft has runs of its own. */
-function withoutOldChildren({ progress }: RunState, changed: RunState): RunState {
-  const before = new Map(progress.frontier.map(({ step, branch }) => [step, branch.draft]));
-  const frontier = changed.progress.frontier.map((each) =>
-    before.get(each.step) === each.branch.draft ? each : { ...each, children: [] },
-  );
-  return withProgress(changed, { frontier });
+/** The runs of a council that have ended are of its draft, items and topics: others have runs of their own. */
+function withoutChildren(run: RunState, isOther: (at: FrontierNode) => boolean): RunState {
+  const frontier = run.progress.frontier.map((each) => (isOther(each) ? { ...each, children: [] } : each));
+  return withProgress(run, { frontier });
 }
 
 function changedGraph(graph: Graph, changes: readonly ForkedNode[]): Graph {

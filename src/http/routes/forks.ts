@@ -115,6 +115,7 @@ async function requestFromParent(
   assertKnown(parent, changes.nodes);
   if (changes.nodes.some((change) => givesReader(parent, change))) assertScope(caller, 'read');
   assertMembers(parent, changes.nodes);
+  assertCouncils(parent, sent.changes?.nodes ?? []);
   assertBound(parent, changes.maxNodeExecutions);
   const alwaysPauses = await alwaysPausesNow(http, parent);
   const { uuid, sha256 } = http.system;
@@ -167,8 +168,30 @@ function changesIn({ budget, changes = {} }: ForkRequest, isOverride: ValidateFu
   };
 }
 
-function forkedNode({ members, ...change }: NodeChange): ForkedNode {
-  return { ...change, ...(members !== undefined && { members: savedMembers(members).map(graphMember) }) };
+function forkedNode({ members, council: _, ...change }: NodeChange): ForkedNode {
+  const { for_each: forEach, max_parallel: maxParallel, on_error: onError, ...same } = change;
+  return {
+    ...same,
+    ...(members !== undefined && { members: savedMembers(members).map(graphMember) }),
+    ...(forEach !== undefined && { forEach }),
+    ...(maxParallel !== undefined && { maxParallel }),
+    ...(onError !== undefined && { onError }),
+  };
+}
+
+/** Refuses another council, and a council's fields for another node. */
+function assertCouncils({ plan }: RunState, nodes: readonly NodeChange[]): void {
+  const errors = nodes.flatMap((change, index) => {
+    const fields = (['council', 'topic', 'for_each', 'max_parallel', 'on_error'] as const).filter(
+      (field) => change[field] !== undefined,
+    );
+    const [field] = fields;
+    const isCouncil = plan.node(change.id).role === 'council';
+    if (field === undefined || (isCouncil && field !== 'council')) return [];
+    const msg = isCouncil ? 'A fork keeps the councils of its parent' : 'Only a council has this field';
+    return [{ loc: ['body', 'changes', 'nodes', index, field], msg, type: 'value_error' }];
+  });
+  if (errors.length > 0) throw brokenRules(errors);
 }
 
 /**

@@ -1,7 +1,7 @@
 /** What follows for a council: which runs it starts, and its draft once all have ended. */
 import type { DraftItem, DraftItems, ItemsOf } from '../../draft/items.js';
 import type { ChildStartedData, ForEach } from '../../generated/schemas.js';
-import { MAX_DRAFT_BYTES, MAX_TOPIC_CHARS, codePoints, isLonger } from '../../graph/limits.js';
+import { MAX_DRAFT_BYTES, MAX_PARALLEL, MAX_TOPIC_CHARS, codePoints, isLonger } from '../../graph/limits.js';
 import { shareOf } from '../budget/spending.js';
 import { endChildren } from '../ends.js';
 import type { Branch } from '../frontier/branch.js';
@@ -40,7 +40,7 @@ export function continueCouncil(pending: PendingEvents, at: FrontierNode): Counc
 function continueWith(pending: PendingEvents, at: FrontierNode, items: readonly (DraftItem | null)[]): CouncilProgress {
   const { run } = pending;
   const underWay = at.children.filter(({ end }) => end === null).length;
-  const { maxParallel = 1 } = run.plan.node(at.node);
+  const { maxParallel = MAX_PARALLEL } = run.plan.node(at.node);
   const known = new Set(at.children.map(({ index }) => index));
   const waiting = items.flatMap((item, index) => (known.has(index) ? [] : [{ item, index }]));
   if (underWay === 0 && waiting.length === 0) return resultOf(pending, at);

@@ -254,6 +254,37 @@ describe('A council in a council', () => {
     expect((await ended(fork)).final_draft).to.equal('## Other\n<Trees|Other>');
   });
 
+  it('takes changes of its fields in a fork, but no other council', async () => {
+    await serve((request, index) =>
+      request.promptInput.material === 'Two' ? { error: new Error('no answer') } : script(request, index),
+    );
+    await save(CHAPTER, report());
+    const run = await ended(await start());
+    const at = (await eventsOf(run.run_id)).findLast(({ type }) => type === 'ChildEnded')?.seq;
+    const forked = (change: object) =>
+      rest.post(`/api/runs/${run.run_id}/fork`, { at, changes: { nodes: [{ id: 'chapters', ...change }] } });
+    const draftOf = async (change: object) => {
+      const { run_id: runId } = rest.read(await forked(change), 202, 'run-start.json');
+      const { final_draft: draft } = await ended(runId);
+      return [draft, (await childrenOf(runId)).length];
+    };
+    const left = 'Left out, because their runs failed: Run 1 ("Two").';
+    expect(await draftOf({ on_error: 'skip' })).to.deep.equal([
+      `## One\n<Trees|One>\n\n## Three\n<Trees|Three>\n\n${left}`,
+      0,
+    ]);
+    // Other topics or items are of other runs.
+    expect(await draftOf({ topic: 'About {{item}}', max_parallel: 1 })).to.deep.equal([
+      '## One\n<About One|>\n\n## Two\n<About Two|>\n\n## Three\n<About Three|>',
+      3,
+    ]);
+    for (const change of [{ council: 'report' }, { id: 'edit', on_error: 'skip' }])
+      expect(rest.problem(await forked(change), 422).errors?.[0]?.loc).to.deep.equal([
+        ...['body', 'changes', 'nodes', 0],
+        Object.keys(change).at(-1),
+      ]);
+  });
+
   it('counts the calls of the runs that it cancels after one has failed', async () => {
     const council = {
       ...CHAPTER,
