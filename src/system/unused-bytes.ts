@@ -3,11 +3,9 @@
  * between the cell pointers and the cells of a page after SQLite has moved the row to another page (measured: 4 % of the
  * rows that were deleted one stream after the other). The file format is that of https://sqlite.org/fileformat2.html.
  */
-import { closeSync, existsSync, fsyncSync, openSync, readSync, writeSync } from 'node:fs';
+import { closeSync, existsSync, fstatSync, fsyncSync, openSync, readSync, writeSync } from 'node:fs';
 import { fieldOf } from './untrusted.js';
 
-/** Bytes that are read at a time. */
-const CHUNK_BYTES = 1024 * 1024;
 const FILE_HEADER_BYTES = 100;
 /** Of the journal, in bytes. */
 const JOURNAL_HEADER = 32;
@@ -19,75 +17,28 @@ const ZEROS = Buffer.alloc(65_536);
 /** Header bytes of a page by its type: interior and leaf pages of indexes and of tables. */
 const PAGE_HEADERS: Readonly<Record<number, number>> = { 2: 12, 5: 12, 10: 8, 13: 8 };
 
-export interface UnusedBytes {
-  /** The pages that the journal (`-wal`) holds, and those of earlier contents of it. */
-  journalPages(): ReadonlySet<number>;
-  /**
-   * Zeroes the unused bytes of these pages, or of all, and syncs the file. The caller has merged the journal into the file, so
-   * that SQLite reads these pages from it, and makes SQLite forget the pages in its memory.
-   */
-  zero(pages: ReadonlySet<number> | 'all'): void;
-  /** The caller closes the database first, because closing this drops the process's locks on the file. */
-  close(): void;
+/**
+ * Zeroes the unused bytes of these pages of a file, or of all, and syncs it. It is no file that SQLite has open, or the caller
+ * has merged its journal, and then makes SQLite forget the pages in its memory.
+ */
+export function zeroUnused(descriptor: number, pages: ReadonlySet<number> | 'all'): void {
+  const size = pageBytes(descriptor);
+  const page = Buffer.alloc(size);
+  const last = Math.floor(fstatSync(descriptor).size / size);
+  for (const number of pages === 'all' ? Array.from({ length: last }, (_, at) => at + 1) : pages) {
+    const from = (number - 1) * size;
+    const isWhole = readSync(descriptor, page, 0, size, from) === size;
+    const unused = isWhole ? unusedIn(page, number === 1 ? FILE_HEADER_BYTES : 0) : null;
+    if (unused === null || unused.equals(ZEROS.subarray(0, unused.length))) continue;
+    writeSync(descriptor, ZEROS, 0, unused.length, from + unused.byteOffset - page.byteOffset);
+  }
+  fsyncSync(descriptor);
 }
 
-/** @param file of a database that this process has open */
-export function unusedBytesOf(file: string): UnusedBytes {
-  const descriptor = openSync(file, 'r+');
-  const read = (from: number, bytes: number, of = descriptor): Buffer => {
-    const buffer = Buffer.alloc(bytes);
-    return buffer.subarray(0, readSync(of, buffer, 0, bytes, from));
-  };
-  const pageBytes = (): number => {
-    const bytes = read(16, 2).readUInt16BE();
-    return bytes === 1 ? 65_536 : bytes;
-  };
-
-  /** Zeroes whole pages in a buffer, the first of which has this number, and writes those that change. */
-  function zeroIn(buffer: Buffer, first: number, size: number): void {
-    for (let at = 0; at + size <= buffer.length; at += size) {
-      const number = first + at / size;
-      const unused = unusedIn(buffer.subarray(at, at + size), number === 1 ? FILE_HEADER_BYTES : 0);
-      if (unused === null || unused.equals(ZEROS.subarray(0, unused.length))) continue;
-      unused.fill(0);
-      writeSync(
-        descriptor,
-        unused,
-        0,
-        unused.length,
-        (number - 1) * size + (unused.byteOffset - buffer.byteOffset - at),
-      );
-    }
-  }
-
-  return {
-    journalPages() {
-      const pages = new Set<number>();
-      if (!existsSync(`${file}-wal`)) return pages;
-      const size = pageBytes();
-      const journal = openSync(`${file}-wal`, 'r');
-      try {
-        for (let at = JOURNAL_HEADER; ; at += FRAME_HEADER + size) {
-          const frame = read(at, 4, journal);
-          if (frame.length < 4) return pages;
-          pages.add(frame.readUInt32BE());
-        }
-      } finally {
-        closeSync(journal);
-      }
-    },
-    zero(pages) {
-      const size = pageBytes();
-      if (pages !== 'all') for (const page of pages) zeroIn(read((page - 1) * size, size), page, size);
-      for (let at = 0; pages === 'all'; at += CHUNK_BYTES) {
-        const chunk = read(at, CHUNK_BYTES);
-        if (chunk.length < size) break;
-        zeroIn(chunk, at / size + 1, size);
-      }
-      fsyncSync(descriptor);
-    },
-    close: () => closeSync(descriptor),
-  };
+function pageBytes(descriptor: number): number {
+  const bytes = Buffer.alloc(2);
+  readSync(descriptor, bytes, 0, 2, 16);
+  return bytes.readUInt16BE() === 1 ? 65_536 : bytes.readUInt16BE();
 }
 
 /** The bytes between the cell pointers and the cells of a page, or null if it is no page of a tree. */
@@ -98,8 +49,6 @@ function unusedIn(page: Buffer, header: number): Buffer | null {
   const until = page.readUInt16BE(header + 5) || 65_536;
   return from <= until && until <= page.length ? page.subarray(from, until) : null;
 }
-
-// The journal of a database whose rows are changed and deleted in the normal course.
 
 /** What the journal needs of SQLite's driver. */
 interface Database {
@@ -114,22 +63,24 @@ const CHECKPOINT_PAGES = 1_000;
 export interface Journal {
   /** Merges the journal into the file if it is long. */
   checkpointWhenDue(): void;
-  /** Empties the journal and zeroes what deleted rows have left in the file: reads all of it at the first call. */
+  /** Empties the journal and zeroes what deleted rows have left in the file. */
   zero(): void;
-  /** The caller closes the database first. */
+  /** The caller closes the database first, because closing this drops the process's locks on the file. */
   close(): void;
 }
 
 /**
  * The journal of a database with `wal_autocheckpoint = 0`. Remembers which pages it has held, because these may have copies
  * of rows in their unused bytes.
+ *
+ * @param isZeroed whether the file has no such copies now; otherwise the first `zero` reads all of it
  */
-export function journalOf(database: Database, file: string): Journal {
-  const unused = unusedBytesOf(file);
+export function journalOf(database: Database, file: string, isZeroed = false): Journal {
+  const descriptor = openSync(file, 'r+');
   const length = database.prepare('PRAGMA wal_checkpoint(NOOP)');
-  let written: Set<number> | 'all' = 'all';
+  let written: Set<number> | 'all' = isZeroed ? new Set() : 'all';
   const note = (): void => {
-    if (written !== 'all') for (const page of unused.journalPages()) written.add(page);
+    if (written !== 'all') addJournalPages(written, `${file}-wal`, pageBytes(descriptor));
   };
   return {
     checkpointWhenDue() {
@@ -140,9 +91,22 @@ export function journalOf(database: Database, file: string): Journal {
     zero() {
       note();
       database.exec('PRAGMA wal_checkpoint(TRUNCATE); PRAGMA shrink_memory');
-      unused.zero(written);
+      zeroUnused(descriptor, written);
       written = new Set();
     },
-    close: () => unused.close(),
+    close: () => closeSync(descriptor),
   };
+}
+
+/** Adds the pages that a journal holds, and those of earlier contents of it. */
+function addJournalPages(pages: Set<number>, file: string, size: number): void {
+  if (!existsSync(file)) return;
+  const journal = openSync(file, 'r');
+  const number = Buffer.alloc(4);
+  try {
+    for (let at = JOURNAL_HEADER; readSync(journal, number, 0, 4, at) === 4; at += FRAME_HEADER + size)
+      pages.add(number.readUInt32BE());
+  } finally {
+    closeSync(journal);
+  }
 }

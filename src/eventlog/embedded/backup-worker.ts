@@ -4,9 +4,11 @@
  */
 import { createHash, randomUUID } from 'node:crypto';
 import {
+  closeSync,
   existsSync,
   lstatSync,
   mkdirSync,
+  openSync,
   readdirSync,
   realpathSync,
   renameSync,
@@ -19,7 +21,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import type { DatabaseSyncInstance } from '@photostructure/sqlite';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { reasonOf } from '../../system/untrusted.js';
-import { unusedBytesOf } from '../../system/unused-bytes.js';
+import { zeroUnused } from '../../system/unused-bytes.js';
 import { serveRpc } from '../../system/worker-rpc.js';
 import { faultOf } from './faults.js';
 import { isRow } from './cells.js';
@@ -149,7 +151,11 @@ class Copy implements ServedBackup {
   name(): void {
     const hasRemoved = this.#database.prepare('SELECT 1 FROM removed LIMIT 1').get() !== undefined;
     this.#database.close();
-    if (hasRemoved) zeroUnused(join(this.#folder, LOG_FILE));
+    if (hasRemoved) {
+      const descriptor = openSync(join(this.#folder, LOG_FILE), 'r+');
+      zeroUnused(descriptor, 'all');
+      closeSync(descriptor);
+    }
     syncFolder(this.#folder);
     renameSync(this.#folder, this.#to);
     // The copy is without a lock for a moment, in which another backup may have taken it for a cut one.
@@ -181,12 +187,6 @@ class RowsDigest {
   equals(other: RowsDigest): boolean {
     return this.#bytes.equals(other.#bytes);
   }
-}
-
-function zeroUnused(file: string): void {
-  const unused = unusedBytesOf(file);
-  unused.zero('all');
-  unused.close();
 }
 
 /** The folder above the target. @throws {Error} the target cannot be used */

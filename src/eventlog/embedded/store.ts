@@ -95,8 +95,8 @@ export class EmbeddedStore {
   }
 
   /**
-   * Removes streams in one transaction. Their texts may be in the journal and in unused bytes until `merge` and
-   * `noteZeroed`.
+   * Removes streams in one transaction. Their texts may be in the journal and in unused bytes until the caller has zeroed
+   * them and called `noteZeroed`.
    *
    * @returns why nothing is removed, or null
    * @throws {Error} the storage failed: nothing may be written any more
@@ -133,12 +133,6 @@ export class EmbeddedStore {
 
   noteZeroed(): void {
     this.#statements.zeroed.run();
-  }
-
-  /** Merges the whole journal into the file, empties it, and forgets the pages in memory. */
-  merge(): void {
-    this.#statements.merge.get();
-    this.#database.exec('PRAGMA shrink_memory');
   }
 
   /**
@@ -241,7 +235,6 @@ function prepareAll(database: DatabaseSyncInstance) {
     forget: prepare('INSERT INTO removed (stream, events, positions, last, is_zeroed) VALUES (?, ?, ?, ?, 0)'),
     unzeroed: prepare('SELECT 1 FROM removed WHERE is_zeroed = 0 LIMIT 1'),
     zeroed: prepare('UPDATE removed SET is_zeroed = 1 WHERE is_zeroed = 0'),
-    merge: prepare('PRAGMA wal_checkpoint(TRUNCATE)'),
     identity: prepare('SELECT identity FROM log'),
     touch: prepare('UPDATE log SET identity = identity'),
     journal: prepare('PRAGMA wal_checkpoint(NOOP)'),

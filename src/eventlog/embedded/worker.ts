@@ -6,8 +6,8 @@ import { dirname } from 'node:path';
 import type { MessagePort } from 'node:worker_threads';
 import { parentPort, workerData } from 'node:worker_threads';
 import { reasonOf } from '../../system/untrusted.js';
-import type { UnusedBytes } from '../../system/unused-bytes.js';
-import { unusedBytesOf } from '../../system/unused-bytes.js';
+import type { Journal } from '../../system/unused-bytes.js';
+import { journalOf } from '../../system/unused-bytes.js';
 import { serveRpc } from '../../system/worker-rpc.js';
 import { faultOf, isBusy } from './faults.js';
 import { endOf, openLogFile } from './file.js';
@@ -41,7 +41,7 @@ interface Opened {
   readonly database: DatabaseSyncInstance;
   readonly store: EmbeddedStore;
   readonly headFile: HeadFile;
-  readonly unused: UnusedBytes;
+  readonly journal: Journal;
 }
 
 function open(file: string): Opened {
@@ -51,16 +51,15 @@ function open(file: string): Opened {
   const headFile = new HeadFile(file, identity);
   // Writes the head file at the start, so that it has its space on the disk before the disk is full.
   headFile.write(position);
-  const unused = unusedBytesOf(file);
-  const opened = { file, stats: statSync(file), identity, hasGaps, database, store, headFile, unused };
-  if (!store.isZeroed) zeroRemoved(opened, 'all');
+  const journal = journalOf(database, file, store.isZeroed);
+  const opened = { file, stats: statSync(file), identity, hasGaps, database, store, headFile, journal };
+  if (!store.isZeroed) zeroRemoved(opened);
   return opened;
 }
 
-/** Zeroes what removed streams have left in the file. @param pages that may hold it, of the journal and others */
-function zeroRemoved({ store, unused }: Pick<Opened, 'store' | 'unused'>, pages: ReadonlySet<number> | 'all'): void {
-  store.merge();
-  unused.zero(pages);
+/** Zeroes what removed streams have left in the file. Appends move no row, so the journal holds the pages that may have it. */
+function zeroRemoved({ store, journal }: Pick<Opened, 'store' | 'journal'>): void {
+  journal.zero();
   store.noteZeroed();
 }
 
@@ -97,7 +96,7 @@ function isInPlace(file: string, stats: Stats): boolean {
 }
 
 function served(opened: Opened): ServedLog {
-  const { database, store, headFile, hasGaps, unused } = opened;
+  const { database, store, headFile, hasGaps, journal } = opened;
   const read = pageReader(database);
   let broken: LogFault | null = null;
 
@@ -143,7 +142,7 @@ function served(opened: Opened): ServedLog {
       written(() => {
         const fault = store.remove(streams);
         assertInPlace(opened);
-        if (fault === null) zeroRemoved(opened, unused.journalPages());
+        if (fault === null) zeroRemoved(opened);
         return fault;
       }),
     page: (query) => attempted(() => read(query)),
@@ -159,7 +158,7 @@ function served(opened: Opened): ServedLog {
       attempted(() => {
         headFile.close();
         database.close();
-        unused.close();
+        journal.close();
       }),
   };
 }
