@@ -102,7 +102,7 @@ export class Erasures {
         if (run !== undefined) kept.set(id, JSON.stringify(withoutTexts(run)));
       }
       // 3. The leaves. Once they are folded, lists and searches here hold the runs no more.
-      if (leaves.length > 0) await ledger.erase(leaves, { kept });
+      if (leaves.length > 0) await ledger.erase(leaves, { kept, after: -1 });
       // 4. The events and every byte that is left.
       await this.#complete(together.map((id) => ({ what: 'run', id, stream: runStream(id) })));
     }

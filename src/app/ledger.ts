@@ -1,14 +1,17 @@
-/** The ledger of a service: folded and compared with its checkpoints at the start, and continued while the service runs. */
+/**
+ * The ledger of a service, folded and compared with its checkpoints at the start, and what needs it: the erasures and the
+ * retention.
+ */
 import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Config } from '../config.js';
 import { withoutSecrets } from '../config-values.js';
 import { ConfigInvalid } from '../errors.js';
-import { ACCEPT_LOSS, LogUnreadable } from '../eventlog/port.js';
+import { ACCEPT_LOSS, LogUnreadable, lastEvent } from '../eventlog/port.js';
 import type { LedgerOfService } from '../http/route.js';
 import type { Witness, WitnessAnswer } from '../ledger/checkpoints.js';
 import { Checkpoints } from '../ledger/checkpoints.js';
-import { entryOf, leafOf } from '../ledger/events.js';
+import { LEDGER_STREAM, entryOf, leafOf } from '../ledger/events.js';
 import { Ledger } from '../ledger/ledger.js';
 import type { NoteSigner } from '../ledger/note.js';
 import { NoteInvalid, newKeyPem, noteSigner, verifierKey, vkeyText } from '../ledger/note.js';
@@ -17,6 +20,8 @@ import { settledWithin } from '../system/async/deadline.js';
 import { boundedText, reasonOf } from '../system/untrusted.js';
 import type { Context } from './context.js';
 import type { ContextDeps } from './context-deps.js';
+import { Erasures } from './erasures.js';
+import { Retention } from './retention.js';
 
 /** File in DATA_DIR that allows one start on a ledger that contradicts its newest checkpoint (`council check --accept-loss`). */
 export const ACCEPTED_FILE = 'ledger-loss-accepted';
@@ -29,21 +34,31 @@ const MAX_ANSWER_BYTES = 16 * 1024;
 /** How long a stop waits for the last leaves and their checkpoint, in milliseconds. */
 const MAX_FINISH_MS = 3_000;
 
+/** How long a start waits for the erasures that a crash has cut off, in milliseconds: the views may have much to fold first. */
+const MAX_RECOVERY_MS = 10_000;
+
 export interface LedgerService extends LedgerOfService {
   readonly ledger: Ledger;
+  readonly erasures: Erasures;
   stop(): Promise<void>;
 }
 
+interface LedgerServiceDeps extends ContextDeps {
+  /** Forgets what webhooks and traces hold of an erased run. */
+  readonly forget: (runId: string) => void;
+}
+
 /**
- * Folds the ledger, compares it with its newest checkpoint, and starts to add leaves and to sign checkpoints.
+ * Folds the ledger, compares it with its newest checkpoint, and starts to add leaves, to sign checkpoints, to complete the
+ * erasures that a crash has cut off, and to erase what the retention does not keep.
  *
  * @throws {LogUnreadable} it contradicts its newest checkpoint
  * @throws {ConfigInvalid} the key or a witness cannot be used
  * @throws {LedgerCorrupt | LogUnavailable} it cannot be read
  */
-export async function startLedger(context: Context, config: Config, deps: ContextDeps): Promise<LedgerService> {
+export async function startLedger(context: Context, config: Config, deps: LedgerServiceDeps): Promise<LedgerService> {
   const { log, instanceId, members, projector, history } = context;
-  const { system, logger } = deps;
+  const { system, logger, forget } = deps;
   const { intervalMs } = config.ledger;
   const origin = config.ledger.origin ?? `council-run-service/${await log.identity()}`;
   const signer = signerOf(origin, config, deps);
@@ -64,22 +79,34 @@ export async function startLedger(context: Context, config: Config, deps: Contex
     const file = eventStore === null ? deps.dataDir.logFile : withoutSecrets(eventStore.url);
     throw new LogUnreadable({ file, reason: `${loss}: ${ACCEPT_LOSS}` });
   }
+  const erasures = new Erasures({ ...context, ledger, forget, system, logger });
+  const retention = new Retention({ erasures, history, members, days: config.retentionDays, system, logger });
+  projector.subscribe(erasures);
+  await settledWithin(erasures.recover(), { system, maxMs: MAX_RECOVERY_MS }).catch(async (error: unknown) => {
+    await erasures.stop();
+    throw error;
+  });
   ledger.start();
   checkpoints.start();
+  retention.start();
   return {
     ledger,
+    erasures,
     checkpoints,
     origin,
     vkey: signer && vkeyText(signer.key),
     async leafOf(runId) {
       const index = await readUpToDate({ log, projector, system }, () => history.leafOf(runId));
-      const event = index === null ? null : await ledger.recorded(index);
-      const leaf = event && leafOf(event);
-      return index !== null && event !== null && leaf?.kind === 'run' && leaf.runId === runId
-        ? { index, leaf, entry: entryOf(event) }
+      const event = index === null ? null : await lastEvent(log, LEDGER_STREAM, index);
+      if (event === null) return null;
+      const leaf = leafOf(event);
+      return leaf.kind === 'run' && leaf.runId === runId
+        ? { index: event.revision, leaf, entry: entryOf(event) }
         : null;
     },
     async stop() {
+      await retention.stop();
+      await erasures.stop();
       // What the log does not take in time is added at the next start.
       const finishing = ledger.finish().then(() => checkpoints.finish());
       await settledWithin(finishing, { system, maxMs: MAX_FINISH_MS });

@@ -38,11 +38,9 @@ import { ownHosts } from '../api/access/request-source.js';
 import type { ChannelServer } from '../ws/upgrade.js';
 import { serveChannels } from '../ws/upgrade.js';
 import type { LedgerService } from './ledger.js';
-import { Erasures } from './erasures.js';
 import { startLedger } from './ledger.js';
 import { addressOf, listen } from './listen.js';
 import { checkKeys, warnOfExposure } from './start-rules.js';
-import { Retention } from './retention.js';
 import { queueEarlyRequests } from './early-requests.js';
 import { OpenCount } from '../system/open-count.js';
 import { Tally } from '../telemetry/tally.js';
@@ -56,8 +54,6 @@ import { OFFLINE_MODEL } from '../models/offline.js';
 
 /** How long the start holds requests back while it reads and checks unfinished runs, in milliseconds. */
 const MAX_START_MS = 2_000;
-/** How long a start waits for the erasures that a crash has cut off, in milliseconds: the views may have much to fold first. */
-const MAX_RECOVERY_MS = 10_000;
 /** How long a start endpoint waits for the log, in milliseconds, before it answers 503. */
 const APPEND_DEADLINE_MS = 10_000;
 
@@ -94,36 +90,20 @@ export async function startService(config: Config, deps: ServiceDeps): Promise<S
   const webhooks = startWebhooks(context, config, deps);
   const backups = backupsOf(context.log, deps);
   const before = { server, context, traces, webhooks, backups, channels: null };
-  const ledger = await stopOnError(
-    { stop: () => stopService({ ...before, ledger: null, erasures: null, retention: null }) },
-    () => startLedger(context, config, deps),
-  );
-  const { log, history, projector, documents } = context;
   const forget = (runId: string): void => {
     webhooks.forget(runId);
     traces?.forget(runId);
   };
-  const erasures = new Erasures({
-    log,
-    projector,
-    history,
-    ledger: ledger.ledger,
-    documents,
-    forget,
-    system,
-    logger: deps.logger,
-  });
-  const retention = new Retention({ erasures, history, members: context.members, days: config.retentionDays, ...deps });
-  const parts = { server, context, traces, webhooks, backups, ledger, erasures, retention };
+  const ledger = await stopOnError({ stop: () => stopService({ ...before, ledger: null }) }, () =>
+    startLedger(context, config, { ...deps, forget }),
+  );
+  const parts = { server, context, traces, webhooks, backups, ledger };
   const started = { stop: () => stopService({ ...parts, channels: null }) };
-  projector.subscribe(erasures);
-  await stopOnError(started, () => settledWithin(erasures.recover(), { system, maxMs: MAX_RECOVERY_MS }));
   const checking = checkedRuns(context);
   await stopOnError(started, () => settledWithin(checking, { system, maxMs: MAX_START_MS }));
   const recovered = checking.then((unfinished) => context.recovery.recover(unfinished));
   recovered.catch((error: unknown) => isEndedByStop(error) || onLogBroken(error));
   context.registry.delayCommandsUntil(recovered);
-  retention.start();
   const channels = serveContext(server, { ...parts, edge, config, deps });
   earlyRequests.end();
   announce();
@@ -220,12 +200,12 @@ interface Served {
   readonly webhooks: Webhooks;
   readonly backups: Backups;
   readonly ledger: LedgerService;
-  readonly erasures: Erasures;
 }
 
 /** Lets the context serve a server's requests and upgrades. */
 function serveContext(server: Server, served: Served): ChannelServer {
-  const { context, edge, config, deps, traces, webhooks, backups, ledger, erasures } = served;
+  const { context, edge, config, deps, traces, webhooks, backups, ledger } = served;
+  const { erasures } = ledger;
   const { queries, feed, tokens, registry, audits, model, readiness } = context;
   const { blueprints, blueprintList, documents, documentList, logFeed, inbox } = context;
   const rules = { ...edge, ...accessRules(context, config, deps.system) };
@@ -326,21 +306,9 @@ async function stopOnError<T>(started: Pick<Context, 'stop'>, part: () => Promis
 }
 
 /** Accepts no new work, ends the channels, lets appends finish, releases the runs. */
-async function stopService({
-  server,
-  channels,
-  context,
-  traces,
-  webhooks,
-  backups,
-  ...rest
-}: StopParts): Promise<void> {
+async function stopService({ server, channels, context, traces, webhooks, backups, ledger }: StopParts): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-  const { ledger, erasures, retention } = rest;
-  const ofLedger = Promise.resolve(retention?.stop())
-    .then(() => erasures?.stop())
-    .then(() => ledger?.stop());
-  const usingLog = Promise.all([traces?.stop(), webhooks.stop(), backups.stop(), ofLedger]);
+  const usingLog = Promise.all([traces?.stop(), webhooks.stop(), backups.stop(), ledger?.stop()]);
   await Promise.all([channels?.stop(), usingLog.then(() => context.stop())]);
   server.closeAllConnections();
   if (channels !== null) await closed;
@@ -357,8 +325,6 @@ interface StopParts {
   readonly webhooks: Webhooks;
   readonly backups: Backups;
   readonly ledger: LedgerService | null;
-  readonly erasures: Erasures | null;
-  readonly retention: Retention | null;
 }
 
 function closeServer(server: Server): void {

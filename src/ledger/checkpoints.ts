@@ -26,9 +26,8 @@ const OUT_OF_TURN_MS = 5_000;
 const APPEND_MS = 5_000;
 /** Time until a witness that failed is asked again, in milliseconds. */
 const WITNESS_RETRY_MS = 30_000;
-/** Events that a start reads back to find the newest checkpoint, or also the newest cosignature of each witness. */
-const READ_BACK = 100;
-const READ_BACK_FOR_WITNESSES = 1_000;
+/** Events that a start reads back to find the newest checkpoint and the newest cosignature of each witness. */
+const READ_BACK = 1_000;
 
 export interface Witness {
   readonly key: VerifierKey;
@@ -91,10 +90,8 @@ export class Checkpoints {
 
   /** Reads the newest checkpoint. @throws {LedgerCorrupt | LogUnavailable} */
   async load(): Promise<void> {
-    const { log, witnesses } = this.#deps;
-    const newest = await lastEvent(log, CHECKPOINTS_STREAM);
-    const back = witnesses.length === 0 ? READ_BACK : READ_BACK_FOR_WITNESSES;
-    this.#head = newest && { ...headAt(newest), seq: Math.max(-1, newest.revision - back) };
+    const newest = await lastEvent(this.#deps.log, CHECKPOINTS_STREAM);
+    this.#head = newest && { ...headAt(newest), seq: Math.max(-1, newest.revision - READ_BACK) };
     await this.#readOn();
   }
 

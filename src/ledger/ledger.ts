@@ -27,7 +27,9 @@ const MAX_ERASURES = 1_000;
 const NONE: ReadonlyMap<string, string> = new Map();
 
 interface Erasing {
+  /** By id: what the totals count of an erased run; the stream of an erased document. */
   readonly kept: ReadonlyMap<string, string>;
+  /** Number of the leaf of an earlier erasure of the same, which does not count. */
   readonly after: number;
 }
 
@@ -47,7 +49,7 @@ export interface LedgerDeps {
 export class Ledger {
   readonly categories = ['run', 'ledger'];
   readonly tree = new MerkleTree();
-  /** The newest erasures that this instance has not added, at most 1,000. */
+  /** The newest erasures that the fold has read, at most 1,000. */
   readonly erasures: RecordedEvent[] = [];
   readonly #deps: LedgerDeps;
   readonly #ends = new RunEnds();
@@ -80,7 +82,8 @@ export class Ledger {
     do {
       for await (const event of log.readStream(LEDGER_STREAM, { from: this.tree.size })) {
         this.tree.add(leafHash(entryOf(event)));
-        this.#noteErasure(event);
+        // A leaf of a run has no text in which this could be.
+        if (event.data.includes('"erasure"') && this.erasures.push(event) > MAX_ERASURES) this.erasures.shift();
       }
     } while (this.tree.size <= this.#delivered);
     this.#isFolded = true;
@@ -108,18 +111,10 @@ export class Ledger {
    * Resolves once they are durable, and folded here.
    *
    * @param erasures at most 500
-   * @param kept by id: what the totals count of an erased run; the stream of an erased document
-   * @param after number of the leaf of an earlier erasure of the same, which does not count
    * @throws {ServiceStopping | LogUnavailable | LogFull}
    */
-  erase(erasures: readonly ErasureLeaf[], { kept = NONE, after = -1 }: Partial<Erasing> = {}): Promise<void> {
-    return this.#tasks.track(this.#appends.run(() => this.#erase(erasures, { kept, after })));
-  }
-
-  /** The event of a leaf, or null if there is none. */
-  async recorded(index: number): Promise<RecordedEvent | null> {
-    for await (const event of this.#deps.log.readStream(LEDGER_STREAM, { from: index, max: 1 })) return event;
-    return null;
+  erase(erasures: readonly ErasureLeaf[], erasing: Erasing): Promise<void> {
+    return this.#tasks.track(this.#appends.run(() => this.#erase(erasures, erasing)));
   }
 
   /** The entries of a tile, by its number. @param width how many, 1 to 256 */
@@ -233,17 +228,11 @@ export class Ledger {
     if (leaf !== undefined && own?.id === event.id) return this.#take(event.revision, leaf, Buffer.from(own.data));
     try {
       this.#take(event.revision, leafOf(event), entryOf(event));
-      this.#noteErasure(event);
     } catch (error) {
       this.#cancelTimer();
       this.#isFolded = false;
       this.#deps.onFault(error);
     }
-  }
-
-  #noteErasure(event: RecordedEvent): void {
-    // A leaf of a run has no text in which this could be.
-    if (event.data.includes('"erasure"') && this.erasures.push(event) > MAX_ERASURES) this.erasures.shift();
   }
 
   /** Adds the next leaf to the tree. One that is in the tree, because this instance added it or it came before, has no effect. */
