@@ -16,7 +16,6 @@ import { CHECKPOINTS_STREAM, checkpointEventOf } from './events.js';
 import type { Ledger } from './ledger.js';
 import type { Checkpoint, NoteSigner, VerifierKey } from './note.js';
 import { checkpointIn, checkpointText, signatureLine } from './note.js';
-import { withTiles } from './tree.js';
 
 /** Time between two looks whether a checkpoint is due, in milliseconds. */
 const LOOK_MS = 1_000;
@@ -203,7 +202,7 @@ export class Checkpoints {
 
   #root(size: number): Promise<Buffer> {
     const { ledger } = this.#deps;
-    return withTiles((tiles) => ledger.tree.root(size, tiles), ledger.leafHashes);
+    return ledger.tree.rootAt(size, ledger.leafHashes);
   }
 
   #fail(reason: string): void {
@@ -282,7 +281,7 @@ export class Checkpoints {
     let old = Math.min(size, this.#cosigned.get(key.name)?.size ?? 0);
     for (let tries = 0; ; tries += 1) {
       // 1. Send the checkpoint, with the proof that it continues what the witness has seen.
-      const proof = await withTiles((tiles) => ledger.tree.consistency(old, size, tiles), ledger.leafHashes);
+      const proof = await ledger.tree.consistency(old, size, ledger.leafHashes);
       const lines = proof.map((hash) => `${hash.toString('base64')}\n`).join('');
       const { status, body } = await post(`${url}/add-checkpoint`, `old ${old}\n${lines}\n${note}`, signal);
       // 2. The witness has seen another size: try once more from there.

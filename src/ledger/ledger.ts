@@ -125,7 +125,7 @@ export class Ledger {
     return entries;
   }
 
-  /** The leaf hashes of a full tile, for `withTiles`. */
+  /** The leaf hashes of a full tile, for proofs of the tree. */
   readonly leafHashes = async (tile: number): Promise<readonly Buffer[]> => (await this.entries(tile)).map(leafHash);
 
   /** Adds the leaves of the runs that have ended. */

@@ -3,6 +3,7 @@
  * (and of 256 of these, and so on), and the leaf hashes of the last partial tile: 32 bytes for 256 leaves.
  */
 import { hash } from 'node:crypto';
+import { present } from '../system/element.js';
 
 /** Leaves of a tile, and tiles of a tile of the next level (C2SP tlog-tiles). */
 export const TILE_WIDTH = 256;
@@ -24,17 +25,11 @@ function sha256(...parts: readonly Uint8Array[]): Buffer {
   return hash('sha256', Buffer.concat(parts), 'buffer');
 }
 
-/** The leaf hashes of tiles, by number of the tile: what a hash needs of tiles that the tree does not keep. */
-export type Tiles = ReadonlyMap<number, readonly Buffer[]>;
+/** Reads the leaf hashes of a full tile, by its number. */
+export type ReadTile = (tile: number) => Promise<readonly Buffer[]>;
 
-/** The tree does not keep the leaf hashes of a tile that it needs. The caller reads them from the log and asks again. */
-class TileNeeded extends Error {
-  readonly tile: number;
-  constructor(tile: number) {
-    super(`the leaf hashes of tile ${tile} are not in memory`);
-    this.tile = tile;
-  }
-}
+/** The leaf hashes of tiles, by number. */
+type Tiles = ReadonlyMap<number, readonly Buffer[]>;
 
 export class MerkleTree {
   /** The leaf hashes of the last tile, at most 255. */
@@ -57,13 +52,19 @@ export class MerkleTree {
     this.#last = [];
   }
 
-  /** Root of the first leaves. @throws TileNeeded, see `withTiles` */
-  root(size = this.#size, tiles: Tiles = NO_TILES): Buffer {
-    return size === 0 ? sha256() : this.#hash([0, size], tiles);
+  /** Root of all leaves. */
+  root(): Buffer {
+    return this.#rootOf(this.#size, new Map([this.#lastTile]));
+  }
+
+  /** Root of the first leaves. */
+  async rootAt(size: number, read: ReadTile): Promise<Buffer> {
+    return this.#rootOf(size, await this.#tilesWith([size - 1], read));
   }
 
   /** Inclusion proof of a leaf in the tree of the first leaves (2.1.1), from the leaf's sibling to the root's child. */
-  inclusion(index: number, size: number, tiles: Tiles = NO_TILES): readonly Buffer[] {
+  async inclusion(index: number, size: number, read: ReadTile): Promise<readonly Buffer[]> {
+    const tiles = await this.#tilesWith([index, size - 1], read);
     const path: Buffer[] = [];
     for (let [from, to] = [0, size]; to - from > 1;) {
       const split = from + splitOf(to - from);
@@ -75,9 +76,10 @@ export class MerkleTree {
   }
 
   /** Consistency proof between the trees of the first `old` and the first `size` leaves (2.1.2). */
-  consistency(old: number, size: number, tiles: Tiles = NO_TILES): readonly Buffer[] {
+  async consistency(old: number, size: number, read: ReadTile): Promise<readonly Buffer[]> {
     const path: Buffer[] = [];
     if (old === 0 || old === size) return path;
+    const tiles = await this.#tilesWith([old - 1, size - 1], read);
     let [from, to] = [0, size];
     while (old !== to) {
       const split = from + splitOf(to - from);
@@ -106,42 +108,34 @@ export class MerkleTree {
     if (hashes.length % TILE_WIDTH === 0) this.#addFull(level + 1, rootOf(hashes.slice(-TILE_WIDTH)));
   }
 
+  get #lastTile(): readonly [number, readonly Buffer[]] {
+    return [Math.floor(this.#size / TILE_WIDTH), this.#last];
+  }
+
+  /** The last tile, and the tiles with these leaves: all whose leaf hashes a proof up to there needs. */
+  async #tilesWith(leaves: readonly number[], read: ReadTile): Promise<Tiles> {
+    const tiles = new Map([this.#lastTile]);
+    for (const leaf of leaves) {
+      const tile = Math.floor(leaf / TILE_WIDTH);
+      if (leaf >= 0 && !tiles.has(tile)) tiles.set(tile, await read(tile));
+    }
+    return tiles;
+  }
+
+  #rootOf(size: number, tiles: Tiles): Buffer {
+    return size === 0 ? sha256() : this.#hash([0, size], tiles);
+  }
+
   /** The tree hash of a range of leaves that is a node of the tree, or of its right edge. */
   #hash([from, to]: readonly [number, number], tiles: Tiles): Buffer {
     const size = to - from;
-    if (size === 1) return this.#leaf(from, tiles);
+    if (size === 1) return present(tiles.get(Math.floor(from / TILE_WIDTH))?.[from % TILE_WIDTH], 'leaf of the tree');
     for (let level = 1, width = TILE_WIDTH; width <= size; level += 1, width *= TILE_WIDTH) {
       const known = width === size ? this.#full[level]?.[from / width] : undefined;
       if (known !== undefined) return known;
     }
     const split = from + splitOf(size);
     return nodeHash(this.#hash([from, split], tiles), this.#hash([split, to], tiles));
-  }
-
-  #leaf(index: number, tiles: Tiles): Buffer {
-    const tile = Math.floor(index / TILE_WIDTH);
-    const isLast = tile === Math.floor(this.#size / TILE_WIDTH);
-    const hash = isLast ? this.#last[index % TILE_WIDTH] : tiles.get(tile)?.[index % TILE_WIDTH];
-    if (hash === undefined) throw new TileNeeded(tile);
-    return hash;
-  }
-}
-
-const NO_TILES: Tiles = new Map();
-
-/** Computes with tiles that are read when the computation needs them: at most two for a proof. */
-export async function withTiles<T>(
-  compute: (tiles: Tiles) => T,
-  read: (tile: number) => Promise<readonly Buffer[]>,
-): Promise<T> {
-  const tiles = new Map<number, readonly Buffer[]>();
-  for (;;) {
-    try {
-      return compute(tiles);
-    } catch (error) {
-      if (!(error instanceof TileNeeded) || tiles.has(error.tile)) throw error;
-      tiles.set(error.tile, await read(error.tile));
-    }
   }
 }
 

@@ -2,7 +2,7 @@
 import type { RouterContext } from '@koa/router';
 import { RequestRefused } from '../../api/problems.js';
 import { proofText } from '../../ledger/proof.js';
-import { TILE_WIDTH, leafHash, withTiles } from '../../ledger/tree.js';
+import { TILE_WIDTH, leafHash } from '../../ledger/tree.js';
 import { RunUnknown } from '../../run/errors.js';
 import type { HttpContext, LedgerOfService, Route } from '../route.js';
 import { parameterIn, runIdIn } from '../route.js';
@@ -143,6 +143,6 @@ async function proofOf(
   const { note, newest } = checkpoints;
   if (found === null || note === null || newest === null || found.index >= newest.size) return null;
   const { index, entry } = found;
-  const path = await withTiles((tiles) => ledger.tree.inclusion(index, newest.size, tiles), ledger.leafHashes);
+  const path = await ledger.tree.inclusion(index, newest.size, ledger.leafHashes);
   return proofText({ entry, index, path }, note);
 }
