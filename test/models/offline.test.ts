@@ -355,4 +355,18 @@ describe('The sample of a schema', () => {
     const sample = sampleOf({ type: 'object', required: names, properties }, 'A text');
     expect(jsonBytes(sample)).to.be.within(1_000, 200_000);
   });
+
+  for (const [what, items] of [
+    ['a long text', { type: 'string', minLength: 300_000_000 }],
+    ['a long constant', { const: 'a '.repeat(10_000) }],
+    ['a long choice', { enum: ['a '.repeat(10_000)] }],
+  ] as const)
+    it(`stays small where a schema wants ${what} many times`, () => {
+      const schema = { type: 'array', minItems: 100, items: { type: 'array', minItems: 100, items } };
+      expect(jsonBytes(sampleOf(schema, 'A text'))).to.be.within(1_000, 400_000);
+    });
+
+  it('has no value for a reference that cannot be read', () => {
+    expect(sampleOf({ $ref: '#/%' }, 'A text')).to.equal(null);
+  });
 });

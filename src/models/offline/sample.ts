@@ -5,24 +5,30 @@ import { fieldOf, isList, isRecord, listOf, recordOf } from '../../system/untrus
 const MAX_DEPTH = 12;
 /** Parts of the value beyond which each is null: a schema that requires itself several times would grow without end. */
 const MAX_PARTS = 2_000;
+/** Length of its texts, constants and choices beyond which each part is null, in UTF-16 units of JSON: more is no draft. */
+const MAX_UNITS = 128 * 1024;
 
 /**
  * A value that most schemas accept: the first of the choices, the required fields, the least number of items, and the given
  * text where a text may stand. It does not know patterns.
  */
 export function sampleOf(root: unknown, text: string): unknown {
-  let parts = 0;
+  let [parts, units] = [0, 0];
+  const counted = (value: unknown): unknown => {
+    units += JSON.stringify(value).length;
+    return value;
+  };
   const sample = (schema: unknown, depth: number): unknown => {
     parts += 1;
-    return depth > MAX_DEPTH || parts > MAX_PARTS ? null : valueBy(schema, depth);
+    return depth > MAX_DEPTH || parts > MAX_PARTS || units > MAX_UNITS ? null : valueBy(schema, depth);
   };
   const valueBy = (schema: unknown, depth: number): unknown => {
     if (!isRecord(schema)) return null;
     const reference = schema['$ref'];
     if (typeof reference === 'string') return sample(targetOf(root, reference), depth + 1);
-    if ('const' in schema) return schema['const'];
+    if ('const' in schema) return counted(schema['const']);
     const [choice] = listOf(schema['enum']);
-    if (choice !== undefined) return choice;
+    if (choice !== undefined) return counted(choice);
     const [first] = [...listOf(schema['anyOf']), ...listOf(schema['oneOf'])];
     if (first !== undefined) return sample({ ...schema, anyOf: [], oneOf: [], ...recordOf(first) }, depth + 1);
     const all = listOf(schema['allOf']).map(recordOf);
@@ -51,13 +57,13 @@ export function sampleOf(root: unknown, text: string): unknown {
       case 'null':
         return null;
       default:
-        return textFor(schema, text);
+        return counted(textFor(schema, text));
     }
   };
   return sample(root, 0);
 }
 
-/** What a reference within a schema names: a JSON Pointer, or the whole. */
+/** What a reference within a schema names: a JSON Pointer, or the whole. Undefined if it names nothing. */
 function targetOf(root: unknown, reference: string): unknown {
   const parts = reference
     .replace(/^#\/?/, '')
@@ -69,8 +75,13 @@ function targetOf(root: unknown, reference: string): unknown {
   );
 }
 
+/** A part of a pointer as a key, or as it is if its escapes are malformed, as while a user types a schema. */
 function unescaped(part: string): string {
-  return decodeURIComponent(part).replaceAll('~1', '/').replaceAll('~0', '~');
+  try {
+    return decodeURIComponent(part).replaceAll('~1', '/').replaceAll('~0', '~');
+  } catch {
+    return part;
+  }
 }
 
 function merged(parts: readonly Readonly<Record<string, unknown>>[]): object {
@@ -104,7 +115,9 @@ const BY_FORMAT: Readonly<Record<string, string>> = {
 function textFor(schema: object, text: string): string {
   const format = BY_FORMAT[String(fieldOf(schema, 'format'))];
   if (format !== undefined) return format;
-  return text.slice(0, numberIn(schema, 'maxLength') ?? 200).padEnd(numberIn(schema, 'minLength') ?? 0, '.');
+  return text
+    .slice(0, numberIn(schema, 'maxLength') ?? 200)
+    .padEnd(Math.min(numberIn(schema, 'minLength') ?? 0, MAX_UNITS), '.');
 }
 
 function numberIn(schema: object, name: string): number | undefined {
