@@ -69,7 +69,7 @@ const DRAFTS = /^https?:\/\/json-schema\.org\//;
 
 /** The first reference to another document, or one that depends on where it is met; or null. */
 function foreignReference(schema: unknown): string | null {
-  for (const [key, value] of entriesIn(schema)) {
+  for (const [key, value] of keywordsIn(schema)) {
     if (typeof value !== 'string') continue;
     if (key === '$dynamicRef' || (key === '$ref' && !value.startsWith('#'))) return value;
   }
@@ -77,17 +77,36 @@ function foreignReference(schema: unknown): string | null {
 }
 
 function patternsIn(schema: unknown): readonly string[] {
-  return entriesIn(schema).flatMap(([key, value]) => {
+  return keywordsIn(schema).flatMap(([key, value]) => {
     if (key === 'pattern' && typeof value === 'string') return [value];
     return key === 'patternProperties' && isRecord(value) ? Object.keys(value) : [];
   });
 }
 
-/** All fields in a value, at any depth. */
-function entriesIn(value: unknown): readonly (readonly [string, unknown])[] {
-  if (typeof value !== 'object' || value === null) return [];
-  return Object.entries(value).flatMap((entry) => [entry, ...entriesIn(entry[1])]);
+/** The keywords of a schema and of those in it, with their values. */
+function keywordsIn(schema: unknown): readonly (readonly [string, unknown])[] {
+  return fieldsOf(schema).flatMap((keyword) => {
+    const [key, value] = keyword;
+    if (DATA.has(key)) return [];
+    const inner = BY_NAME.has(key) ? fieldsOf(value).map(([, each]) => each) : [value];
+    return [keyword, ...inner.flatMap(keywordsIn)];
+  });
 }
+
+function fieldsOf(value: unknown): readonly (readonly [string, unknown])[] {
+  return typeof value === 'object' && value !== null ? Object.entries(value) : [];
+}
+
+/** Keywords whose values are data, whatever stands in them, and those that hold schemas by names of any kind. */
+const DATA: ReadonlySet<string> = new Set(['const', 'enum', 'default', 'examples']);
+const BY_NAME: ReadonlySet<string> = new Set([
+  'properties',
+  'patternProperties',
+  '$defs',
+  'definitions',
+  'dependentSchemas',
+  'dependencies',
+]);
 
 /** Matches long repetitions of the characters of a pattern, which an exponential one does in more than a second. */
 function tryPattern(pattern: string): void {

@@ -3,6 +3,8 @@ import type { JsonSchema } from '../../src/jsonschema/schema-checker.js';
 import { SchemaChecker } from '../../src/jsonschema/schema-checker.js';
 import { nodeSystem } from '../../src/system/system.js';
 
+const LIKE_A_SCHEMA = { $ref: 'https://example.org/schema', pattern: '(' };
+
 describe('The check of a JSON Schema', () => {
   let checker: SchemaChecker;
 
@@ -38,6 +40,13 @@ describe('The check of a JSON Schema', () => {
       { $defs: { tree: { type: 'array', items: { $ref: '#/$defs/tree' } } }, $ref: '#/$defs/tree' },
       { anyOf: [{ const: 1 }, { type: 'string', format: 'date-time', pattern: '^[0-9]{4}-' }] },
       { title: 'x', description: 'x', default: {}, examples: [1], $comment: 'x', deprecated: true },
+      // What is not read as a schema, and properties with the names of keywords.
+      { const: LIKE_A_SCHEMA, default: LIKE_A_SCHEMA, examples: [LIKE_A_SCHEMA] },
+      { enum: [LIKE_A_SCHEMA] },
+      {
+        type: 'object',
+        properties: { $ref: { type: 'string' }, pattern: {}, enum: {}, patternProperties: { $ref: '#' } },
+      },
     ])
       expect(await checker.faultOf(schema), JSON.stringify(schema)).to.equal(null);
   });
@@ -48,6 +57,11 @@ describe('The check of a JSON Schema', () => {
     ['an unknown format', { type: 'string', format: 'nothing' }, 'unknown format'],
     ['a reference to another document', { $ref: 'https://example.org/schema' }, 'only references to itself'],
     ['a nested reference to another document', { items: { $ref: 'other.json#/a' } }, 'only references to itself'],
+    [
+      'such a reference of a property named so',
+      { properties: { const: { $ref: 'b.json' } } },
+      'only references to itself',
+    ],
     ['a reference to nothing', { $ref: '#/$defs/nothing' }, "can't resolve reference"],
     ['a pattern that is none', { type: 'string', pattern: '(' }, 'Invalid regular expression'],
     ['another dialect', { $schema: 'https://example.org/dialect' }, 'no schema with key or ref'],
@@ -59,6 +73,7 @@ describe('The check of a JSON Schema', () => {
   for (const [what, schema] of [
     ['an exponential pattern', { pattern: '^(a+)+$' }],
     ['a pattern of overlapping choices', { properties: { a: { pattern: '^(a|a)*$' } } }],
+    ['an exponential pattern of a property named so', { properties: { enum: { pattern: '^(a+)+$' } } }],
     ['an exponential pattern of names', { patternProperties: { '^(\\w+\\s?)*$': {} } }],
     ['definitions that double at each level', doubling()],
   ] as const)
