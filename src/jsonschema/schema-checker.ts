@@ -23,7 +23,7 @@ const MAX_MS = 1_000;
 /** How long a schema waits for its turn, in milliseconds: those before it may be hostile and take a second each. */
 const MAX_WAIT_MS = 2_000;
 
-const TOO_SLOW = `it takes longer than ${MAX_MS} ms`;
+const TOO_SLOW = `its check takes longer than ${MAX_MS} ms`;
 
 export class SchemaChecker {
   readonly #system: Pick<System, 'after'>;
@@ -94,7 +94,7 @@ export class SchemaChecker {
     const thread = new Worker(new URL('./worker.js', import.meta.url), { resourceLimits: LIMITS });
     const lost = (): void => {
       if (this.#thread === thread) this.#thread = null;
-      this.#settle(['it takes too much memory']);
+      this.#settle(['its check takes too much memory']);
     };
     const ready = this.#answer();
     thread.on('message', (errors: readonly string[]) => this.#settle(errors));

@@ -55,9 +55,10 @@ function compiled(schema: JsonSchema): ValidateFunction {
   formats.default(ajv);
   const { $schema: draft, ...rest } = schema;
   // Programs name the draft by which they wrote a schema; it is read by that of 2020.
-  const validate = ajv.compile(
-    draft === undefined || (typeof draft === 'string' && DRAFTS.test(draft)) ? rest : schema,
-  );
+  const read = draft === undefined || (typeof draft === 'string' && DRAFTS.test(draft)) ? rest : schema;
+  // Ajv's own error names no place.
+  if (ajv.validateSchema(read) !== true) throw new Error(ajv.errors?.map(errorText)[0]);
+  const validate = ajv.compile(read);
   const [oldest] = kept.keys();
   if (kept.size >= MAX_KEPT && oldest !== undefined) kept.delete(oldest);
   kept.set(text, validate);
