@@ -41,7 +41,7 @@ export class SchemaChecker {
   async faultOf(schema: JsonSchema): Promise<string | null> {
     const bytes = Buffer.byteLength(JSON.stringify(schema));
     if (bytes > MAX_SCHEMA_BYTES) return `it has ${bytes} bytes, at most ${MAX_SCHEMA_BYTES} are allowed`;
-    const [fault = null] = await this.#inTime((hasTurn) => this.#inTurn({ schema }, hasTurn));
+    const [fault = null] = await this.#inTurn({ schema }, MAX_WAIT_MS);
     return fault;
   }
 
@@ -55,25 +55,19 @@ export class SchemaChecker {
     await this.#thread?.terminate();
   }
 
-  #inTurn(task: SchemaTask, hasTurn: () => boolean = () => true): Promise<readonly string[]> {
-    const answer = this.#idle.then(() => (hasTurn() ? this.#ask(task) : []));
-    this.#idle = answer.catch(() => undefined);
-    return answer;
-  }
-
-  /** @param ask passes on whether the task still has its turn, when that comes */
-  #inTime(ask: (hasTurn: () => boolean) => Promise<readonly string[]>): Promise<readonly string[]> {
+  /** @param maxWaitMs how long the task waits for its turn. Default: without a limit */
+  #inTurn(task: SchemaTask, maxWaitMs = Infinity): Promise<readonly string[]> {
     return new Promise((resolve, reject) => {
       let isLate = false;
-      const cancel = this.#system.after(MAX_WAIT_MS, () => {
+      const tooLate = (): void => {
         isLate = true;
-        reject(new SchemasBusy({ maxWaitMs: MAX_WAIT_MS }));
-      });
-      const hasTurn = (): boolean => {
-        cancel();
-        return !isLate;
+        reject(new SchemasBusy({ maxWaitMs }));
       };
-      ask(hasTurn).then(resolve, reject);
+      const cancel = maxWaitMs === Infinity ? null : this.#system.after(maxWaitMs, tooLate);
+      this.#idle = this.#idle.then(async () => {
+        cancel?.();
+        if (!isLate) await this.#ask(task).then(resolve, reject);
+      });
     });
   }
 
