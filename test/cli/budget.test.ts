@@ -92,6 +92,17 @@ describe('The budget of council run', () => {
     }
   });
 
+  it('that finishes a run before its exact output leaves standard output empty, says so and ends with exit code 1', async () => {
+    const budget = { tokens: 450, on_exceeded: 'finish' };
+    const file = council({ nodes: [{ id: 'poet', maxOutputTokens: 200 }], edges: [], output_schema: {}, budget });
+    const ended = await bench.run([TOPIC, '--blueprint', file]);
+    expect(ended, ended.stderr).to.include({ code: 1, stdout: '' });
+    expect(ended.stderr).to.match(/Completed in .*There is no output, because its node did not run/);
+    const json = await bench.run([TOPIC, '--blueprint', file, '--json']);
+    expect(json.code, json.stderr).to.equal(1);
+    expect(resultIn(json)).to.include({ status: 'completed', final_output: null });
+  });
+
   it('whose pause is rejected is named by council run, state and tail, not God Mode', async () => {
     const end = 'Rejected at the pause for the budget';
     const ended = await bench.run([TOPIC, '--budget-tokens', '100', '--json'], { input: 'reject\n' });

@@ -50,8 +50,8 @@ schema the final output as JSON.
   --help            show this text
 
 Without --url the run uses DATA_DIR and the settings of the service from the environment.
-Exit code: 0 completed, 1 failed, cancelled or left undecided, 2 wrong usage, 3 no service at URL, 5 another process
-holds DATA_DIR.`;
+Exit code: 0 completed, 1 failed, cancelled, left undecided or without its output, 2 wrong usage, 3 no service at URL, 5
+another process holds DATA_DIR.`;
 
 const OPTIONS = {
   ...HELP,
@@ -78,9 +78,10 @@ export async function run([, ...words]: readonly string[], here: CommandProcess)
       here.stdout.write(`${USAGE}\n`, () => undefined);
       return EXIT.done;
     }
-    const { result, hasOutput } = await resultOf(args, here);
-    await writeResult(result, { stream: here.stdout, isJson: args.isJson, hasOutput });
-    return result.status === 'completed' ? EXIT.done : EXIT.failed;
+    const { result, hasOutput, lacksOutput } = await resultOf(args, here);
+    const { isJson } = args;
+    if (isJson || !lacksOutput) await writeResult(result, { stream: here.stdout, isJson, hasOutput });
+    return result.status === 'completed' && !lacksOutput ? EXIT.done : EXIT.failed;
   } catch (error) {
     return refuse(error, here);
   }
@@ -109,6 +110,8 @@ interface Ended {
   readonly result: RunResult;
   /** Whether the run was to give an output by a schema. */
   readonly hasOutput: boolean;
+  /** Whether its budget ended it before the node of the output. */
+  readonly lacksOutput: boolean;
 }
 
 async function resultOf({ matterWords, ...args }: RunWords, here: CommandProcess): Promise<Ended> {
@@ -128,9 +131,10 @@ async function resultOf({ matterWords, ...args }: RunWords, here: CommandProcess
   try {
     warn(warnings);
     const outcome = await runCouncil(driver, request, { progress, prompt, cancelled, system });
-    notify(outcomeText(outcome, progress.elapsed()));
     const hasOutput = (matter.output_schema ?? request.blueprint?.output_schema) !== undefined;
-    return { result: outcome.result, hasOutput };
+    const lacksOutput = hasOutput && outcome.budgetEnd === 'finished';
+    notify(`${outcomeText(outcome, progress.elapsed())}${lacksOutput ? NO_OUTPUT : ''}`);
+    return { result: outcome.result, hasOutput, lacksOutput };
   } finally {
     prompt?.close();
     progress.close();
@@ -165,6 +169,8 @@ function promptOn(progress: Progress, { env, stdin, stderr }: CommandProcess): A
     edit: (text) => editText(text, { command, isTerminal }),
   });
 }
+
+const NO_OUTPUT = '. There is no output, because its node did not run. `council draft` shows the draft';
 
 function outcomeText({ result, budgetEnd }: CouncilOutcome, elapsed: string): string {
   const { status, run_id: runId, error, critic_score: score, iteration_count: iterations, usage = null } = result;
