@@ -106,7 +106,7 @@ describe('The material, the documents and the output schema of council run and f
       [['--documents', 'abc,def', '--documents', 'ghi'], /No such document/],
       [['--documents', 'x'.repeat(129)], /at most 128 characters/],
       [['--output-schema', 'none.json'], /Cannot use output schema none.json: there is no such file/],
-      [['--output-schema', binary], /JSON/],
+      [['--output-schema', binary], /^Cannot use output schema .*: it should be JSON, but cannot be parsed$/m],
       [council('gone.json', { documents: ['gone'] }), /documents.0: No such document/],
       [council('format.json', { nodes, edges }), /nodes.1.schema: The schema cannot be used/],
       [['--output-schema', remote], /The schema cannot be used: .*example.org/],

@@ -40,7 +40,7 @@ describe('council run with wrong words or settings', () => {
     const faults: readonly (readonly [readonly string[], RegExp])[] = [
       [[''], /Cannot use the topic: .*at least 1 character/],
       [['x', '--blueprint', '/no/such/file'], /Cannot use blueprint \/no\/such\/file: there is no such file/],
-      [['x', '--blueprint', bench.written('text.json', 'Hello')], /Body should be JSON|cannot be parsed/],
+      [['x', '--blueprint', bench.written('text.json', 'Hello')], /text.json: it should be JSON, but cannot be parsed/],
       [['x', '--blueprint', bench.written('bare.json', '{"name":"x"}')], /nodes: Field required/],
       [['x', '--blueprint', bench.written('lost.json', lost)], /Cannot use blueprint .*: Edge "a->b" leads to "b"/],
     ];

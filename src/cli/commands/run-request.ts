@@ -73,11 +73,11 @@ export function naming<T>(subject: string, check: () => T): T {
   }
 }
 
-/** The error of a check of the REST API as one that names the argument; other errors stay. */
+/** The error of a check of the REST API as one that names the argument, in place of the body; other errors stay. */
 export function named(subject: string, error: unknown): unknown {
   if (!(error instanceof RequestRefused)) return error;
   const rules = (error.data.errors ?? []).map(({ loc, msg }) =>
-    [loc.slice(1).join('.'), msg].filter(Boolean).join(': '),
+    [loc.slice(1).join('.'), msg.replace(/^Body /, 'it ')].filter(Boolean).join(': '),
   );
   return new ArgumentInvalid({ subject, reason: rules.length === 0 ? error.message : rules.join('; ') });
 }
