@@ -10,6 +10,8 @@ import type {
   GenealogyOutcome,
   GenealogyParent,
   GenealogyToolCall,
+  ParentRun,
+  ParentRunShown,
   RunRequestedData,
 } from '../generated/schemas.js';
 import type { RunEvent } from '../run/events.js';
@@ -107,9 +109,10 @@ export async function genealogyOf(
     }),
   );
   failures.sort((a, b) => a.seq - b.seq);
-  const { runId: run_id, head, phase, request } = run;
+  const { runId: run_id, head, phase, request, parentRun } = run;
   const { scores } = origins;
-  const of = { run_id, seq: head.seq, status: phase.status, actor: request.actor, parent };
+  const startedBy = parentRun === null ? {} : { parent_run: startOf(parentRun) };
+  const of = { run_id, seq: head.seq, status: phase.status, actor: request.actor, ...startedBy, parent };
   return {
     ...of,
     drafts,
@@ -120,6 +123,11 @@ export async function genealogyOf(
     ...(children.size > 0 && { children: [...children.values()] }),
     outcome,
   };
+}
+
+/** The run that has started this one for a council, without what traces need. */
+function startOf({ runId: run_id, node, step, index, title }: ParentRun): ParentRunShown {
+  return { run_id, node, step, index, ...(title !== undefined && { title: clipped(title, MAX_TEXT_CHARS) }) };
 }
 
 /** Adds the runs that an event tells of, by id: those that a council has started, and those that a fork has reused. */

@@ -120,6 +120,7 @@ describeInBrowser('The runs of councils', (browser) => {
     await page.getByText('More filters').click();
     await page.getByRole('checkbox', { name: 'Show runs of councils' }).check();
     await untilTrue(async () => (await lines.count()) === 4);
+    for (const title of ['One', 'Two', 'Three']) await lines.getByText(`${title} · Trees`).waitFor();
     expect([...(await faultsIn(page, true, LOOKS)), ...(await overweight(page))]).to.deep.equal([]);
   });
 

@@ -1,6 +1,7 @@
 /** Notifies users of new pauses with browser notifications and a count in the title, if they switch that on. */
 import { computed, effect, signal, untracked } from '@preact/signals';
 import type { Approval } from '../../generated/schemas.js';
+import { titledTopic } from '../record/titled-topic.js';
 import { pendingApprovals } from './council.js';
 import { navigate, pageUrl, path, query } from './router.js';
 import { actor, may, lockIfUnauthorized } from './session.js';
@@ -61,8 +62,9 @@ function canNotify(): boolean {
   return 'Notification' in window;
 }
 
-function notify({ run_id: run, input_topic: body }: Approval): void {
-  const notification = new Notification('A run waits for your decision', { body, tag: run });
+function notify(pause: Approval): void {
+  const { run_id: run } = pause;
+  const notification = new Notification('A run waits for your decision', { body: titledTopic(pause), tag: run });
   notification.onclick = () => {
     window.focus();
     navigate(pageUrl(['inbox'], { run }));

@@ -113,6 +113,8 @@ const COLUMNS: Readonly<Record<string, (record: HistoryRecord) => CsvCell>> = {
   execution_mode: (record) => record.execution_mode,
   trial: ({ trial }) => trial,
   error: ({ error }) => error,
+  parent_run: (record) => record.parent_run?.run_id ?? null,
+  parent_run_title: (record) => record.parent_run?.title ?? null,
 };
 
 async function* tableOf(records: AsyncIterable<HistoryRecord>): AsyncGenerator<string> {

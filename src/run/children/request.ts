@@ -12,7 +12,7 @@ export function childRequest(
   run: RunState,
   at: FrontierNode,
   {
-    child: { index, runId },
+    child: { index, runId, title },
     sha256,
     itemsOf,
   }: { readonly child: Child; readonly sha256: (text: string) => string; readonly itemsOf: ItemsOf },
@@ -38,5 +38,6 @@ export function childRequest(
     budget: budgetOfChild(run.spending, { step, index, own }),
   });
   const root = run.parentRun === null ? {} : { root: run.parentRun.root ?? run.parentRun.runId };
-  return { ...request, parentRun: { runId: run.runId, node, step, index, seq: at.startedSeq, ...root } };
+  const item = { index, ...(title !== undefined && { title }) };
+  return { ...request, parentRun: { runId: run.runId, node, step, ...item, seq: at.startedSeq, ...root } };
 }

@@ -90,7 +90,16 @@ describe('A council in a council', () => {
     expect(await listed('children=1')).to.have.members([run.run_id, ...children]);
     const [first = ''] = children;
     const { parent_run: parent } = await rest.poll(first);
-    expect(parent).to.deep.equal({ run_id: run.run_id, node: 'chapters', step: 2, index: 0 });
+    const named = { run_id: run.run_id, node: 'chapters', step: 2, index: 0, title: 'One' };
+    expect(parent).to.deep.equal(named);
+    const genealogy = rest.read(await rest.get(`/api/runs/${first}/genealogy`), 200, 'genealogy.json');
+    expect(genealogy.parent_run).to.deep.equal(named);
+    const table = await fetch(`${service.url}/api/runs/export?format=csv&parent_run=${run.run_id}`);
+    const [head = '', ...rows] = (await table.text()).trim().split('\r\n');
+    expect(head.split(',').slice(-2)).to.deep.equal(['parent_run', 'parent_run_title']);
+    expect(rows.map((row) => row.split(',').slice(-2)).toSorted()).to.deep.equal(
+      ['One', 'Three', 'Two'].map((title) => [run.run_id, title]),
+    );
   });
 
   it('renders the topics of its runs, which then have no material', async () => {

@@ -3,6 +3,7 @@ import { useSignal } from '@preact/signals';
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { Approval } from '../../../generated/schemas.js';
 import { countOf } from '../../record/counts.js';
+import { titledTopic } from '../../record/titled-topic.js';
 import { actor } from '../../shell/session.js';
 import { Button } from '../../ui/controls.js';
 import { Since } from '../../ui/time.js';
@@ -64,7 +65,7 @@ interface RowProps {
 function Row({ card: { pause, late }, isCurrent, onSelect }: RowProps) {
   return (
     <button type="button" aria-current={isCurrent ? 'true' : undefined} onClick={onSelect}>
-      <span class="clamp break">{pause.input_topic}</span>
+      <span class="clamp break">{titledTopic(pause)}</span>
       <span class="small muted">
         {pause.blueprint.name ?? 'Built-in council'} ·{' '}
         {late === null ? <Since at={pause.waiting_since} /> : <b class="soon">too late</b>}

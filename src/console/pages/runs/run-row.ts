@@ -5,6 +5,7 @@ import { BUDGET_ENDS, REJECTED } from '../../../run/budget/end.js';
 import { costText, unpricedModels } from '../../../run/cost-text.js';
 import { shortCount } from '../../record/counts.js';
 import { withLabels } from '../../record/page-words.js';
+import { titledTopic } from '../../record/titled-topic.js';
 
 /** Longest text in a row, in characters: a list may have 100,000 runs. */
 const TEXT_CHARS = 240;
@@ -47,7 +48,7 @@ export function rowOf(record: HistoryRecord, waitingSince: string | null = null)
   const { usage, error } = record;
   return {
     id: record.id,
-    topic: clipped(record.input_topic),
+    topic: clipped(titledTopic(record)),
     status: record.status,
     isGodMode: record.execution_mode === 'god-mode',
     blueprintId: record.blueprint_id,
