@@ -59,8 +59,6 @@ interface Recorded extends Checkpoint {
   readonly note: string;
   /** ISO 8601. */
   readonly at: string;
-  /** Whether the present key of this instance has signed it. */
-  readonly isOurs: boolean;
 }
 
 interface Cosigned {
@@ -167,7 +165,7 @@ export class Checkpoints {
     const { ledger, signer, origin } = this.#deps;
     const { size } = ledger.tree;
     // 1. The ledger has grown, and it is time.
-    if (signer === null || this.#fault !== null || size === 0 || this.#covers(size)) return;
+    if (signer === null || this.#fault !== null || this.#covers(size)) return;
     if (!isLast && !this.#isDue()) return;
     // 2. The tree still contains what the newest checkpoint covers.
     const contradiction = await this.#contradiction();
@@ -178,9 +176,9 @@ export class Checkpoints {
     this.#askWitnesses();
   }
 
-  /** Whether the newest checkpoint covers a size. One of an earlier key is signed again. */
+  /** Whether nothing up to a size lacks a checkpoint. */
   #covers(size: number): boolean {
-    return this.#newest !== null && (this.#newest.isOurs ? this.#newest.size >= size : this.#newest.size > size);
+    return size <= (this.#newest?.size ?? 0);
   }
 
   #isDue(): boolean {
@@ -247,10 +245,8 @@ export class Checkpoints {
 
   /** Ignores checkpoints of another origin: with a new LEDGER_ORIGIN the ledger begins anew for its witnesses. */
   #takeNote(note: string, at: string): void {
-    const { origin, signer } = this.#deps;
     const checkpoint = checkpointIn(note);
-    if (checkpoint.origin !== origin) return;
-    this.#newest = { ...checkpoint, note, at, isOurs: signer === null || isSigned(checkpoint, signer.key) };
+    if (checkpoint.origin === this.#deps.origin) this.#newest = { ...checkpoint, note, at };
   }
 
   /** Asks each witness that has not cosigned the newest checkpoint, in the background. */
@@ -296,13 +292,5 @@ export class Checkpoints {
       const fact = { type: 'CheckpointCosigned', data: { size, name: key.name, line } } as const;
       return await this.#append(() => ((this.#cosigned.get(key.name)?.size ?? 0) < size ? [fact] : []));
     }
-  }
-}
-
-function isSigned(checkpoint: Checkpoint, key: VerifierKey): boolean {
-  try {
-    return signatureLine(checkpoint, key) !== '';
-  } catch {
-    return false;
   }
 }

@@ -4,7 +4,7 @@
  * has seen every event before its append, so it never adds a second leaf for a run.
  */
 import { RevisionConflict } from '../eventlog/errors.js';
-import type { EventLog, NewEvent, Position, RecordedEvent } from '../eventlog/port.js';
+import type { EventLog, Position, RecordedEvent } from '../eventlog/port.js';
 import { appendWithRetry } from '../eventsourcing/append-with-retry.js';
 import { Sequencer } from '../system/async/sequencer.js';
 import { TaskTracker } from '../system/async/task-tracker.js';
@@ -62,9 +62,6 @@ export class Ledger {
   #delivered = -1;
   /** When the newest leaf came, or the first end began to wait, on the monotonic clock. */
   #progressMs = 0;
-  /** The append in progress, which the subscription may deliver before it is acknowledged, or null. */
-  #appending: { readonly size: number; readonly leaves: readonly Leaf[]; readonly events: readonly NewEvent[] } | null =
-    null;
   #cancelTimer: () => void = () => undefined;
 
   constructor(deps: LedgerDeps) {
@@ -98,7 +95,7 @@ export class Ledger {
   onEventRecorded(event: RecordedEvent): void {
     if (event.stream !== LEDGER_STREAM) this.#ends.onRunEvent(event);
     else if (!this.#isFolded) this.#delivered = event.revision;
-    else if (event.revision === this.tree.size) this.#takeRecorded(event);
+    else if (event.revision === this.tree.size) this.#take(event);
   }
 
   /** Number of ended runs in memory that have no leaf yet. */
@@ -179,10 +176,9 @@ export class Ledger {
 
   async #erase(erasures: readonly ErasureLeaf[], { kept, after }: Erasing): Promise<void> {
     const { log, projector, erasureOf } = this.#deps;
-    const { signal } = this.#tasks;
     for (;;) {
       // 1. Everything that is in the log is known here.
-      await projector.waitFor(await log.head(), signal);
+      await projector.waitFor(await log.head(), this.#tasks.signal);
       await this.#readEnds();
       // 2. Each run to erase has its leaf.
       const lacksLeaf = ({ what, id }: ErasureLeaf) => what === 'run' && (this.#ends.isBehind || this.#ends.has(id));
@@ -194,52 +190,38 @@ export class Ledger {
       const size = this.tree.size;
       const known = await Promise.all(erasures.map(({ what, id }) => erasureOf(what, id)));
       const missing = erasures.filter((_, at) => (known[at] ?? -1) <= after);
-      if (missing.length > 0 && !(await this.#append(missing, { size, kept }))) continue;
-      // 4. The views show them.
-      return await projector.waitFor(await log.head(), signal);
+      if (await this.#append(missing, { size, kept })) return;
     }
   }
 
-  /** Appends leaves after the known ones. Returns false if another append came first: the subscription delivers it. */
+  /** Appends leaves after the known ones, and waits until they are folded here. Returns false if another append came first. */
   async #append(leaves: readonly Leaf[], { size = this.tree.size, kept = NONE } = {}): Promise<boolean> {
-    const { log, system } = this.#deps;
+    const { log, system, projector } = this.#deps;
+    const { signal } = this.#tasks;
     if (leaves.length === 0) return true;
     const events = leaves.map((leaf) => leafEvent(leaf, system, leaf.kind === 'run' ? undefined : kept.get(leaf.id)));
     const expected = size === 0 ? 'none' : size - 1;
-    const { signal } = this.#tasks;
-    this.#appending = { size, leaves, events };
     try {
-      await appendWithRetry(log, { stream: LEDGER_STREAM, events, expected }, { system, signal });
+      const { position } = await appendWithRetry(log, { stream: LEDGER_STREAM, events, expected }, { system, signal });
+      await projector.waitFor(position, signal);
+      return true;
     } catch (error) {
       if (error instanceof RevisionConflict) return false;
       throw error;
-    } finally {
-      this.#appending = null;
     }
-    for (const [at, leaf] of leaves.entries()) this.#take(size + at, leaf, Buffer.from(events[at]?.data ?? ''));
-    return true;
   }
 
   /** A leaf that cannot be read ends the fold: this instance then adds no leaf, because the tree would not cover it. */
-  #takeRecorded(event: RecordedEvent): void {
-    const { size, leaves, events } = this.#appending ?? { size: 0, leaves: [], events: [] };
-    const [leaf, own] = [leaves[event.revision - size], events[event.revision - size]];
-    // Its own leaves need no second parse.
-    if (leaf !== undefined && own?.id === event.id) return this.#take(event.revision, leaf, Buffer.from(own.data));
+  #take(event: RecordedEvent): void {
     try {
-      this.#take(event.revision, leafOf(event), entryOf(event));
+      const leaf = leafOf(event);
+      this.tree.add(leafHash(entryOf(event)));
+      this.#progressMs = this.#deps.system.monotonicMs();
+      if (leaf.kind === 'run') this.#ends.onLeaf(leaf.runId);
     } catch (error) {
       this.#cancelTimer();
       this.#isFolded = false;
       this.#deps.onFault(error);
     }
-  }
-
-  /** Adds the next leaf to the tree. One that is in the tree, because this instance added it or it came before, has no effect. */
-  #take(index: number, leaf: Leaf, entry: Buffer): void {
-    if (index !== this.tree.size) return;
-    this.tree.add(leafHash(entry));
-    this.#progressMs = this.#deps.system.monotonicMs();
-    if (leaf.kind === 'run') this.#ends.onLeaf(leaf.runId);
   }
 }

@@ -296,6 +296,8 @@ describe('An attacker with the files', function () {
     rmSync(join(path, 'ledger-key.pem'));
     const service = await serve(path);
     const rest = restClient(service.url);
+    // The ledger grows.
+    await rest.start();
     await untilTrue(async () => {
       const { status, text } = await rest.get(`/api/runs/${runs[0]}/proof`);
       const now = rest.read(await rest.get('/api/ledger'), 200, 'ledger.json').vkey ?? '';

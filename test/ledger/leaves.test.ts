@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { openEmbeddedLog } from '../../src/eventlog/embedded/log.js';
-import type { EventLog } from '../../src/eventlog/port.js';
+import type { EventLog, Position } from '../../src/eventlog/port.js';
 import type { Leaf } from '../../src/ledger/events.js';
 import { LEDGER_STREAM, leafOf } from '../../src/ledger/events.js';
 import { Ledger } from '../../src/ledger/ledger.js';
@@ -83,13 +83,11 @@ describe('The leaves of the ledger', () => {
     };
     for (let n = 0; n < 22; n += 1) await ends(500);
     const faults: unknown[] = [];
-    const ledgers = [1, 2].map(() => ledgerOn(log, (error) => faults.push(error)));
     const stopping = new AbortController();
-    const follow = async (ledger: Ledger): Promise<void> => {
-      for await (const each of log.subscribe(null, { signal: stopping.signal }))
-        if (each.kind === 'event') ledger.onEventRecorded(each.event);
-    };
-    const following = ledgers.map(follow);
+    const followed = [1, 2].map(() =>
+      ledgerOn(log, { onFault: (error) => faults.push(error), signal: stopping.signal }),
+    );
+    const ledgers = followed.map(({ ledger }) => ledger);
     for (const ledger of ledgers) await ledger.fold();
     for (const ledger of ledgers) ledger.start();
     // These end while the earlier ones are added.
@@ -106,7 +104,7 @@ describe('The leaves of the ledger', () => {
     expect(faults).to.deep.equal([]);
     await Promise.all(ledgers.map((ledger) => ledger.stop()));
     stopping.abort();
-    await Promise.all(following);
+    await Promise.all(followed.map(({ following }) => following));
     await log.close();
     dir.remove();
   });
@@ -117,8 +115,24 @@ function end() {
   return { id: nodeSystem().uuid(), type: 'RunCompleted', data: '{}', metadata };
 }
 
-function ledgerOn(log: EventLog, onFault: (error: unknown) => void): Ledger {
+/** A ledger that follows a log. */
+function ledgerOn(
+  log: EventLog,
+  { onFault, signal }: { readonly onFault: (error: unknown) => void; readonly signal: AbortSignal },
+) {
+  let reached: Position | null = null;
+  const projector = {
+    waitFor: (position: Position | null) =>
+      untilTrue(() => position === null || (reached !== null && reached >= position)),
+  };
   const members = { isInTurn: () => true };
-  const projector = { waitFor: async () => undefined };
-  return new Ledger({ log, system: nodeSystem(), members, projector, erasureOf: async () => null, onFault });
+  const ledger = new Ledger({ log, system: nodeSystem(), members, projector, erasureOf: async () => null, onFault });
+  const follow = async (): Promise<void> => {
+    for await (const each of log.subscribe(null, { signal })) {
+      if (each.kind !== 'event') continue;
+      ledger.onEventRecorded(each.event);
+      reached = each.event.position;
+    }
+  };
+  return { ledger, following: follow() };
 }

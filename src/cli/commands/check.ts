@@ -199,7 +199,7 @@ function chainsOf(
   for (const [stream, { revision, reason }] of chains.faults) {
     faults.push(`event ${revision} of ${stream}: ${reason}`);
   }
-  for (const stream of erased.lost(removed()))
+  for (const stream of erased.lost(chains, removed()))
     faults.push(`the events of ${stream} are gone, and no erasure is recorded`);
   return { events, chains, faults };
 }

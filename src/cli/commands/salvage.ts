@@ -80,7 +80,7 @@ async function salvageLog(log: ReadOnlyLog, { target, last, say }: SalvageOption
     );
   if (unreadable > 0)
     await say(`unreadable: ${countOf(unreadable, 'event')}; the records are unknown and may be missing`);
-  const lost = erased.lost([]);
+  const lost = erased.lost(chains);
   for (const stream of lost) await say(`missing: ${namedAs(stream)}: its events are gone, and no erasure is recorded`);
   const intact = chains.size - chains.faults.size;
   await say(
