@@ -152,6 +152,21 @@ describe('EventStoreDB log: reads', () => {
     expect(answer).to.deep.equal({ kind: 'checkpoint', position: positionOf({ commit: 5, prepare: 5 }) });
   });
 
+  it('refuse a message that is cut off, wherever it is', () => {
+    const writer = new protobuf.BinaryWriter();
+    writer.writeMessage(1, true, (_, read) =>
+      read.writeMessage(1, true, (__, event) => {
+        event.writeMessage(1, true, (___, uuid) => uuid.writeString(2, 'some id'));
+        event.writeUint64(3, 300);
+        event.writeBytes(8, Buffer.from('{"text":"some data"}'));
+      }),
+    );
+    const whole = Buffer.from(writer.getResultBuffer());
+    expect(readAnswerIn(whole)).to.deep.include({ kind: 'event' });
+    for (let size = 1; size < whole.length; size += 1)
+      expect(() => readAnswerIn(whole.subarray(0, size)), String(size)).to.throw('The message ends within');
+  });
+
   it('skip the tombstone of a deleted stream', () => {
     const read = (changed: Partial<ServerEvent>) => eventIn({ ...SERVER_EVENT, ...changed }, streamNames(''));
     expect(read({}).stream).to.equal('run-1');

@@ -102,6 +102,7 @@ export class Appender {
 
   #queued(append: CheckedAppend, serverStream: string): Promise<Appended> {
     const { system, deadlineMs } = this.#options;
+    if (this.#hasRoom && this.#unsent.size === 0) return this.#inTurn(append, serverStream);
     return new Promise((resolve) => {
       const onLate = (): void => {
         this.#unsent.delete(waiting);
@@ -109,25 +110,33 @@ export class Appender {
       };
       const waiting: Waiting = { append, serverStream, resolve, cancelTimer: system.after(deadlineMs, onLate) };
       this.#unsent.add(waiting);
-      this.#sendMore();
     });
   }
 
   #sendMore(): void {
     for (const waiting of this.#unsent) {
-      if (this.#fault !== null || this.#sent >= MAX_IN_FLIGHT) return;
+      if (!this.#hasRoom) return;
       this.#unsent.delete(waiting);
       waiting.cancelTimer();
-      this.#sent += 1;
-      const answer = this.#send(waiting).finally(() => {
-        this.#sent -= 1;
-        this.#sendMore();
-      });
-      waiting.resolve(answer);
+      waiting.resolve(this.#inTurn(waiting.append, waiting.serverStream));
     }
   }
 
-  async #send({ append, serverStream }: Waiting): Promise<Appended> {
+  get #hasRoom(): boolean {
+    return this.#fault === null && this.#sent < MAX_IN_FLIGHT;
+  }
+
+  async #inTurn(append: CheckedAppend, serverStream: string): Promise<Appended> {
+    this.#sent += 1;
+    try {
+      return await this.#send(append, serverStream);
+    } finally {
+      this.#sent -= 1;
+      this.#sendMore();
+    }
+  }
+
+  async #send(append: CheckedAppend, serverStream: string): Promise<Appended> {
     const { clients } = this.#options;
     const redact = (text: string): string => clients.redact(text);
     const call = (this.#call ??= new AppendCall(this.#options));

@@ -1,18 +1,17 @@
 /**
  * The calls BatchAppend and Read of the server's service `Streams` (streams.proto of EventStoreDB 23.10). Reads and
- * writes only the fields that this adapter needs, with google-protobuf's reader and writer. The message classes of the
- * vendor's package take 8.6 µs to read an event, this 3.3 µs.
+ * writes only the fields that this adapter needs.
  */
 import type { ReadReq } from '@eventstore/db-client/generated/streams_pb.js';
 import statusPb from '@eventstore/db-client/generated/status_pb.js';
 import { Client } from '@grpc/grpc-js';
 import type { CallOptions, ClientDuplexStream, ClientReadableStream, Metadata } from '@grpc/grpc-js';
-import type { BinaryReader } from 'google-protobuf';
-import protobuf from 'google-protobuf';
 import { elementAt } from '../../system/element.js';
 import type { ExpectedRevision, NewEvent, Position } from '../port.js';
+import { FieldReader } from './field-reader.js';
+import { FieldWriter } from './field-writer.js';
 import type { ServerEvent } from './names.js';
-import { SERVER_BEGIN, positionOf } from './names.js';
+import { positionOf } from './names.js';
 
 /** The gRPC client of the service. */
 export class StreamsClient extends Client {
@@ -58,171 +57,199 @@ export type ReadAnswer =
   | { readonly kind: 'caughtUp' }
   | { readonly kind: 'other' };
 
-// Requests. Each number is that of a field.
+// Requests. The first number of a call is that of a field. Fields are written last to first.
+
+/** Most bytes of the request and of each event beside their texts. */
+const FRAME_BYTES = 128;
 
 /** The request has no deadline: the server compares it with its own clock, and gives up a write after 2 s by itself. */
-function appendBytes({ id, append: { expected, events, metadata }, serverStream }: SentAppend): Buffer {
-  const writer = new protobuf.BinaryWriter();
-  writer.writeMessage(1, id, (_, uuid) => {
-    uuid.writeMessage(1, id, (__, structured) => structured.writeInt64(2, id));
-  });
-  writer.writeMessage(2, expected, (_, options) => {
-    options.writeMessage(1, serverStream, (__, stream) => stream.writeBytes(3, Buffer.from(serverStream)));
-    if (typeof expected === 'number') options.writeUint64(2, expected);
-    else options.writeMessage(expected === 'none' ? 3 : 4, expected, () => undefined);
-  });
+export function appendBytes({ id, append: { expected, events, metadata }, serverStream }: SentAppend): Buffer {
+  let maxBytes = FRAME_BYTES + Buffer.byteLength(serverStream);
   for (const [index, event] of events.entries()) {
-    writer.writeMessage(3, event, (_, message) => writeEvent(message, event, elementAt(metadata, index)));
+    const texts = Buffer.byteLength(event.data) + Buffer.byteLength(elementAt(metadata, index));
+    maxBytes += FRAME_BYTES + texts + Buffer.byteLength(event.id) + Buffer.byteLength(event.type);
   }
-  writer.writeBool(4, true);
-  return Buffer.from(writer.getResultBuffer());
+  const writer = new FieldWriter(maxBytes);
+  writer.number(4, 1);
+  for (let index = events.length - 1; index >= 0; index -= 1)
+    writeEvent(writer, elementAt(events, index), elementAt(metadata, index));
+  const options = writer.end;
+  if (typeof expected === 'number') writer.number(2, expected);
+  else writer.message(expected === 'none' ? 3 : 4, writer.end);
+  const stream = writer.end;
+  writer.text(3, serverStream);
+  writer.message(1, stream);
+  writer.message(2, options);
+  const uuid = writer.end;
+  writer.number(2, id);
+  writer.message(1, uuid);
+  writer.message(1, uuid);
+  return writer.bytes();
 }
 
-function writeEvent(message: protobuf.BinaryWriter, { id, type, data }: NewEvent, metadata: string): void {
-  message.writeMessage(1, id, (_, uuid) => uuid.writeString(2, id));
-  writeProperty(message, 'type', type);
-  writeProperty(message, 'content-type', 'application/json');
-  // As bytes, because the writer encodes long texts slowly.
-  message.writeBytes(3, Buffer.from(metadata));
-  message.writeBytes(4, Buffer.from(data));
+function writeEvent(writer: FieldWriter, { id, type, data }: NewEvent, metadata: string): void {
+  const message = writer.end;
+  writer.text(4, data);
+  writer.text(3, metadata);
+  writeProperty(writer, 'content-type', 'application/json');
+  writeProperty(writer, 'type', type);
+  const uuid = writer.end;
+  writer.text(2, id);
+  writer.message(1, uuid);
+  writer.message(3, message);
 }
 
-function writeProperty(message: protobuf.BinaryWriter, name: string, value: string): void {
-  message.writeMessage(2, name, (_, entry) => {
-    entry.writeString(1, name);
-    entry.writeString(2, value);
-  });
+function writeProperty(writer: FieldWriter, name: string, value: string): void {
+  const entry = writer.end;
+  writer.text(2, value);
+  writer.text(1, name);
+  writer.message(2, entry);
 }
 
-// Answers. Their readers compare the field's number: V8 is slow to create an object of readers with numbers as names.
+// Answers. Each number is that of a field.
 
-function appendAnswerIn(bytes: Buffer): AppendAnswer {
-  const answer: { id: number; revision: number; position: Position | null; status: statusPb.Status | null } = {
-    id: NaN,
-    revision: 0,
-    position: null,
-    status: null,
-  };
-  const reader = new protobuf.BinaryReader(bytes);
-  eachField(reader, (field) => {
-    if (field === 1) withinField(reader, 1, () => withinField(reader, 2, () => (answer.id = reader.readInt64())));
-    else if (field === 2) answer.status = statusPb.Status.deserializeBinary(reader.readBytes());
-    else if (field === 3)
-      within(reader, (written) => {
-        if (written === 1) answer.revision = reader.readUint64();
-        else if (written === 3) answer.position = readPosition(reader);
-        else reader.skipField();
-      });
-    else reader.skipField();
-  });
-  const { id, revision, position, status } = answer;
+/** @throws {Error} the bytes are no message */
+export function appendAnswerIn(bytes: Buffer): AppendAnswer {
+  const reader = new FieldReader(bytes);
+  let [id, revision] = [NaN, 0];
+  let position: Position | null = null;
+  let status: statusPb.Status | null = null;
+  for (let field = reader.next(); field > 0; field = reader.next()) {
+    if (field === 1) id = readId(reader);
+    else if (field === 2) status = statusPb.Status.deserializeBinary(reader.bytes());
+    else if (field === 3) {
+      const outer = reader.enter();
+      for (let part = reader.next(); part > 0; part = reader.next()) {
+        if (part === 1) revision = reader.number();
+        else if (part === 3) position = readPosition(reader);
+        else reader.skip();
+      }
+      reader.leave(outer);
+    } else reader.skip();
+  }
   if (status !== null) return { id, kind: 'refused', status };
   return position === null ? { id, kind: 'unknown' } : { id, kind: 'written', revision, position };
+}
+
+/** The id of an append: the lower half of a UUID. */
+function readId(reader: FieldReader): number {
+  let id = 0;
+  const outer = reader.enter();
+  for (let field = reader.next(); field > 0; field = reader.next()) {
+    if (field !== 1) {
+      reader.skip();
+      continue;
+    }
+    const uuid = reader.enter();
+    for (let part = reader.next(); part > 0; part = reader.next()) {
+      if (part === 2) id = reader.number();
+      else reader.skip();
+    }
+    reader.leave(uuid);
+  }
+  reader.leave(outer);
+  return id;
 }
 
 /** @throws {Error} the bytes are no message */
 export function readAnswerIn(bytes: Buffer): ReadAnswer {
   let answer: ReadAnswer = { kind: 'other' };
-  const reader = new protobuf.BinaryReader(bytes);
-  eachField(reader, (field) => {
-    if (field === 1) withinField(reader, 1, () => (answer = { kind: 'event', event: readEvent(reader) }));
-    else if (field === 3) answer = { kind: 'checkpoint', position: readPosition(reader) };
+  const reader = new FieldReader(bytes);
+  for (let field = reader.next(); field > 0; field = reader.next()) {
+    if (field === 1) {
+      const outer = reader.enter();
+      for (let part = reader.next(); part > 0; part = reader.next()) {
+        if (part === 1) answer = { kind: 'event', event: readEvent(reader) };
+        else reader.skip();
+      }
+      reader.leave(outer);
+    } else if (field === 3) answer = { kind: 'checkpoint', position: readPosition(reader) };
     else {
-      reader.skipField();
       if (field === 8) answer = { kind: 'caughtUp' };
+      reader.skip();
     }
-  });
+  }
   return answer;
 }
 
-function readEvent(reader: BinaryReader): ServerEvent {
-  const event = { ...DEFAULTS };
-  const position = { commit: 0, prepare: 0 };
-  within(reader, (field) => {
+/** The server leaves out fields with the value 0 or ''. */
+function readEvent(reader: FieldReader): ServerEvent {
+  let [serverStream, id, type, data, metadata] = ['', '', '', '', ''];
+  let [revision, commit, prepare, recordedAtMs] = [0, 0, 0, NaN];
+  const outer = reader.enter();
+  for (let field = reader.next(); field > 0; field = reader.next()) {
     switch (field) {
       case 1:
-        return withinField(reader, 2, () => (event.id = reader.readString()));
+        id = readTextIn(reader, 2);
+        break;
       case 2:
-        return withinField(reader, 3, () => (event.serverStream = readText(reader)));
+        serverStream = readTextIn(reader, 3);
+        break;
       case 3:
-        event.revision = reader.readUint64();
-        return;
+        revision = reader.number();
+        break;
       case 4:
-        position.prepare = reader.readUint64();
-        return;
+        prepare = reader.number();
+        break;
       case 5:
-        position.commit = reader.readUint64();
-        return;
+        commit = reader.number();
+        break;
       case 6: {
         const { name, value } = readProperty(reader);
-        if (name === 'type') event.type = value;
-        else if (name === 'created') event.recordedAtMs = Number(value) / TICKS_PER_MS;
-        return;
+        if (name === 'type') type = value;
+        else if (name === 'created') recordedAtMs = Number(value) / TICKS_PER_MS;
+        break;
       }
       case 7:
-        event.metadata = readText(reader);
-        return;
+        metadata = reader.text();
+        break;
       case 8:
-        event.data = readText(reader);
-        return;
+        data = reader.text();
+        break;
       default:
-        reader.skipField();
+        reader.skip();
     }
-  });
-  event.position = positionOf(position);
-  return event;
+  }
+  reader.leave(outer);
+  const position = positionOf({ commit, prepare });
+  return { serverStream, id, type, data, metadata, revision, position, recordedAtMs };
 }
-
-/** The values of fields that the server leaves out. */
-const DEFAULTS = {
-  serverStream: '',
-  id: '',
-  type: '',
-  data: '',
-  metadata: '',
-  revision: 0,
-  recordedAtMs: NaN,
-  position: SERVER_BEGIN,
-};
 
 /** The server counts time in units of 100 ns. */
 const TICKS_PER_MS = 10_000;
 
-function readProperty(reader: BinaryReader): { readonly name: string; readonly value: string } {
-  const property = { name: '', value: '' };
-  within(reader, (field) => {
-    if (field === 1) property.name = reader.readString();
-    else if (field === 2) property.value = reader.readString();
-    else reader.skipField();
-  });
-  return property;
+function readProperty(reader: FieldReader): { readonly name: string; readonly value: string } {
+  let [name, value] = ['', ''];
+  const outer = reader.enter();
+  for (let field = reader.next(); field > 0; field = reader.next()) {
+    if (field === 1) name = reader.text();
+    else if (field === 2) value = reader.text();
+    else reader.skip();
+  }
+  reader.leave(outer);
+  return { name, value };
 }
 
-function readPosition(reader: BinaryReader): Position {
-  const position = { commit: 0, prepare: 0 };
-  within(reader, (field) => {
-    if (field === 1) position.commit = reader.readUint64();
-    else if (field === 2) position.prepare = reader.readUint64();
-    else reader.skipField();
-  });
-  return positionOf(position);
+function readPosition(reader: FieldReader): Position {
+  let [commit, prepare] = [0, 0];
+  const outer = reader.enter();
+  for (let field = reader.next(); field > 0; field = reader.next()) {
+    if (field === 1) commit = reader.number();
+    else if (field === 2) prepare = reader.number();
+    else reader.skip();
+  }
+  reader.leave(outer);
+  return positionOf({ commit, prepare });
 }
 
-function readText(reader: BinaryReader): string {
-  const { buffer, byteOffset, byteLength } = reader.readBytes();
-  return Buffer.from(buffer, byteOffset, byteLength).toString();
-}
-
-/** Reads one field of a message inside another message, and skips the others. */
-function withinField(reader: BinaryReader, wanted: number, read: () => void): void {
-  within(reader, (field) => (field === wanted ? read() : reader.skipField()));
-}
-
-/** Reads the fields of a message inside another message. */
-function within(reader: BinaryReader, read: (field: number) => void): void {
-  reader.readMessage(read, () => eachField(reader, read));
-}
-
-function eachField(reader: BinaryReader, read: (field: number) => void): void {
-  while (reader.nextField() && !reader.isEndGroup()) read(reader.getFieldNumber());
+/** One text in the message of a field. */
+function readTextIn(reader: FieldReader, wanted: number): string {
+  let text = '';
+  const outer = reader.enter();
+  for (let field = reader.next(); field > 0; field = reader.next()) {
+    if (field === wanted) text = reader.text();
+    else reader.skip();
+  }
+  reader.leave(outer);
+  return text;
 }
