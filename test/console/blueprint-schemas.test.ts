@@ -88,6 +88,16 @@ describeInBrowser('Schemas, documents and material in the editor', (browser) => 
     expect((await saved(page, 'without', 3)).nodes[2]?.material).not.to.equal(false);
   });
 
+  it('show the output of a test run also if it is null', async () => {
+    const page = await open('nothing');
+    await page.getByRole('button', { name: 'Test' }).first().click();
+    await page.getByRole('textbox', { name: 'Topic' }).fill('Oaks');
+    await page.getByText(/^Material, documents, exact output/).click();
+    await page.getByRole('textbox', { name: 'JSON Schema of the output' }).last().fill('{"type": "null"}');
+    await page.getByRole('button', { name: /^Start test run/ }).click();
+    await page.getByRole('group', { name: 'Output' }).getByText('null').waitFor();
+  });
+
   it('choose documents and the schema of the output of every run, and remove them', async () => {
     const bytes = pdfWith(['Oaks grow slowly.']);
     await council.documents.upload(new Blob([new Uint8Array(bytes)]), { filename: 'oaks.pdf' });

@@ -1,7 +1,7 @@
 /** Test runs of the draft in the editor, with the offline model: started in a dialog, shown beside the graph. */
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
-import type { RunResult } from '../../../generated/schemas.js';
+import type { RunCompletedData, RunResult } from '../../../generated/schemas.js';
 import { council } from '../../shell/council.js';
 import { pageUrl } from '../../shell/router.js';
 import { Button, Status } from '../../ui/controls.js';
@@ -34,16 +34,21 @@ export function TrialDialog({ editor, onStarted, onClose }: TrialDialogProps) {
   );
 }
 
-/** What a test run does, and its draft at the end. */
+/** What a test run does, and its draft and output at the end. */
 export function TrialResult({ runId, onClose }: { readonly runId: string; readonly onClose: () => void }) {
   const result = useSignal<RunResult | null>(null);
+  // The result has null also without an output.
+  const output = useSignal<RunCompletedData['finalOutput']>(undefined);
   const fault = useSignal<unknown>(null);
   useEffect(() => {
     const abort = new AbortController();
     const run = council.run(runId);
     async function follow(): Promise<void> {
       result.value = await run.status({ signal: abort.signal });
-      result.value = await run.result({ signal: abort.signal });
+      for await (const event of run.events({ signal: abort.signal })) {
+        if (event.type === 'RunCompleted') output.value = event.data.finalOutput;
+      }
+      result.value = await run.status({ signal: abort.signal });
     }
     follow().catch((error: unknown) => {
       if (!abort.signal.aborted) fault.value = error;
@@ -72,7 +77,7 @@ export function TrialResult({ runId, onClose }: { readonly runId: string; readon
             <Status status={found.status} error={found.error} />
           </div>
           {found.error !== null && <p class="break">{found.error}</p>}
-          {(found.final_output ?? null) !== null && <JsonTree value={found.final_output} label="Output" />}
+          {output.value !== undefined && <JsonTree value={output.value} label="Output" />}
           {found.final_draft !== null && (
             <section class="trial-draft" aria-label="Draft" tabIndex={0}>
               {found.final_draft}
