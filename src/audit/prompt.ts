@@ -16,8 +16,10 @@ export interface AttemptPlace {
   readonly attempt?: number | undefined;
 }
 
-/** The prompt, or `no-run` without events, or `no-attempt` if no event starts the attempt. */
-/** `no-prompt`: the step is of a council, which asks no model itself. */
+/**
+ * The prompt, or `no-run` without events, or `no-attempt` if no event starts the attempt, or `no-prompt` if the step is of a
+ * council, which asks no model itself.
+ */
 export type PromptFound = StepPrompt | 'no-run' | 'no-attempt' | 'no-prompt';
 
 type Started = Extract<RunEvent, { type: 'NodeStarted' }>;

@@ -78,7 +78,12 @@ export class AttemptCalls {
 }
 
 /** All texts that a request sends, for its reservation: also the model's own messages, with their reasoning and signatures. */
-export function textsSent({ system, material, prompt, rounds = [] }: ModelRequest): readonly string[] {
+export function textsSent({
+  system,
+  material,
+  prompt,
+  rounds = [],
+}: Pick<ModelRequest, 'system' | 'material' | 'prompt' | 'rounds'>): readonly string[] {
   const said = rounds.flatMap(({ text, exchanges, turn }) => [
     turn === undefined ? text : JSON.stringify(turn),
     ...exchanges.flatMap(({ call, result }) => [call.name, call.argumentsJson, result]),

@@ -56,7 +56,9 @@ export function modelStarts(http: HttpContext): (ctx: RouterContext, start: Mode
   const requestOf = async (run: RunIdentity, { model, topic, material, schema }: ModelStart): Promise<BuiltRequest> => {
     const blueprint = await blueprintOf(http, model);
     const body = {
-      ...{ input_topic: topic, material, god_mode: blueprint?.model_options?.god_mode === true },
+      input_topic: topic,
+      material,
+      god_mode: blueprint?.model_options?.god_mode === true,
       ...(schema !== undefined && { output_schema: schema }),
     };
     if (blueprint === null) return ofBuiltIn(run, body);

@@ -160,10 +160,10 @@ function changesIn({ budget, changes = {} }: ForkRequest, isOverride: ValidateFu
     inputTopic,
     material,
     documents,
+    outputSchema,
     override,
     nodes: nodes.map(forkedNode),
     maxNodeExecutions,
-    ...(outputSchema !== undefined && { outputSchema }),
     budget: budgetOf(budget),
   };
 }

@@ -1,7 +1,8 @@
 /** The start of a node's attempt, with its prompt and tools. */
+import { textsSent } from '../../council/attempt-calls.js';
 import type { RenderedPrompt } from '../../council/prompt.js';
 import { renderPrompt } from '../../council/prompt.js';
-import { materialSection, userMessage } from '../../models/material.js';
+import { userMessage } from '../../models/material.js';
 import { grantedTools, renderedTools, toolsAsRecorded } from '../../council/tools/tool.js';
 import type { PromptInput } from '../../models/port.js';
 import type { GraphNode, NodeStartedData, Reservation } from '../../generated/schemas.js';
@@ -58,8 +59,7 @@ export function reservationOfCall(
   { graphNode, tools, assignment, model }: AttemptCall,
   context: DecisionContext,
 ): Reservation {
-  const { system, material, prompt } = assignment.rendered;
-  const texts = [system, prompt, ...(material === undefined ? [] : [materialSection(material)])];
+  const texts = textsSent(assignment.rendered);
   const price = context.priceOf(model);
   return reservationOf(graphNode, { texts, tools: grantedTools(tools).length, price });
 }
