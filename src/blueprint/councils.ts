@@ -5,6 +5,8 @@ import { withOutput } from '../graph/output-node.js';
 import type { Compilable, Compiled } from './compile.js';
 import { compileBlueprint, notRunnable } from './compile.js';
 import { CouncilNestingRefused } from './errors.js';
+import type { GraphIssue } from './validate.js';
+import { entryOf, quotedId, warning } from './validate.js';
 
 /** How deep councils may stand in one another. */
 const MAX_DEPTH = 3;
@@ -16,7 +18,7 @@ export type FindCouncil = (id: string) => Promise<Blueprint | null>;
 
 interface Naming {
   readonly id?: string | undefined;
-  readonly nodes: readonly Pick<SavedNode, 'id' | 'type' | 'council'>[];
+  readonly nodes: readonly Pick<SavedNode, 'id' | 'type' | 'council' | 'for_each'>[];
 }
 
 /** The councils that a council runs by the node that names each; null for one that does not exist. */
@@ -71,6 +73,29 @@ export function compileWithCouncils(blueprint: Compilable, inner: InnerCouncils,
     });
   }
   return compileBlueprint(blueprint, defaults, frozen);
+}
+
+/** The warnings of saved councils by id. */
+export type InnerWarnings = ReadonlyMap<string, readonly string[]>;
+
+/** A warning for each node whose council has warnings of its own. */
+export function innerIssues({ nodes }: Naming, warnings: InnerWarnings = new Map()): readonly GraphIssue[] {
+  return nodes.flatMap(({ id: node, type, council = '' }, at) => {
+    const [first, ...others] = type === 'council' ? (warnings.get(council) ?? []) : [];
+    if (first === undefined) return [];
+    const more = others.length === 0 ? '' : `, and ${others.length} more`;
+    return [warning(`nodes[${at}].council`, `Council ${quotedId(council)} has a warning: ${first}${more}`, node)];
+  });
+}
+
+/** A warning for a first node with `for_each`: no draft reaches it, so it has no item. */
+export function firstNodeIssues(council: Naming & Parameters<typeof entryOf>[0]): readonly GraphIssue[] {
+  const at = entryOf(council);
+  const node = council.nodes[at];
+  const isFirst = !council.edges.some(({ target }) => target === node?.id);
+  if (node?.type !== 'council' || node.for_each === undefined || !isFirst) return [];
+  const message = `Node ${quotedId(node.id)} has no items, because no draft reaches a first node: let a node before it write them`;
+  return [warning(`nodes[${at}].for_each`, message, node.id)];
 }
 
 /** Whether a council or one that it runs pauses before each node of every run. */

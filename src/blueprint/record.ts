@@ -11,6 +11,8 @@ import { jsonBytes } from '../graph/limits.js';
 import { labelInOneLine } from '../graph/label.js';
 import { rolesOf } from '../council/roles.js';
 import { approvalIssues } from './approvals.js';
+import type { InnerWarnings } from './councils.js';
+import { firstNodeIssues, innerIssues } from './councils.js';
 import { memberIssues, savedMembers } from './members.js';
 import { misspeltFields } from './misspelt-fields.js';
 import type { KnownModels } from './models.js';
@@ -36,6 +38,8 @@ export interface Saving {
   /** Whether the service has keys, whose names identify approvers. */
   readonly hasKeys: boolean;
   readonly models: KnownModels;
+  /** The warnings of the saved councils that its nodes run, by id. Default: none. */
+  readonly inner?: InnerWarnings;
 }
 
 /** The record of a new blueprint. */
@@ -136,10 +140,7 @@ function recordOf(
 }
 
 /** All faults and warnings of a council. */
-export function councilIssues(
-  council: Council,
-  { hasKeys, models }: Pick<Saving, 'hasKeys' | 'models'>,
-): readonly GraphIssue[] {
+export function councilIssues(council: Council, { hasKeys, models, inner }: Omit<Saving, 'at'>): readonly GraphIssue[] {
   return [
     ...inspectGraph(council),
     ...memberIssues(council),
@@ -147,6 +148,8 @@ export function councilIssues(
     ...approvalIssues(council, hasKeys),
     ...waysOut(council),
     ...modelIssues(council, models),
+    ...innerIssues(council, inner),
+    ...firstNodeIssues(council),
   ];
 }
 

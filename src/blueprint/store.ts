@@ -13,6 +13,7 @@ import type { EventLog } from '../eventlog/port.js';
 import { elementAt } from '../system/element.js';
 import { KeyedSequencer } from '../system/async/sequencer.js';
 import { TaskTracker } from '../system/async/task-tracker.js';
+import type { InnerWarnings } from './councils.js';
 import type { BlueprintFact } from './events.js';
 import { blueprintOf, blueprintStream, isKeptAfter, recordedBlueprint } from './events.js';
 import type { Saving } from './record.js';
@@ -69,8 +70,9 @@ export class BlueprintStore {
   }
 
   /** The faults and warnings of a council that is not saved. */
-  issuesOf(draft: BlueprintCreate): readonly GraphIssue[] {
-    return councilIssues(councilOf(draft), this.#saving());
+  async issuesOf(draft: BlueprintCreate): Promise<readonly GraphIssue[]> {
+    const inner = await this.#innerWarnings(draft.nodes);
+    return councilIssues(councilOf(draft), { ...this.#saving(), inner });
   }
 
   /** The blueprint as recorded, or null if there is none. @throws {BlueprintCorrupt} */
@@ -90,7 +92,8 @@ export class BlueprintStore {
     { actor = null }: Pick<Change, 'actor'> = {},
   ): Promise<Blueprint> {
     const { id: blueprintId } = draft;
-    const blueprint = checkedSize(createdBlueprint(draft, { id: blueprintId, ...this.#saving() }));
+    const inner = await this.#innerWarnings(draft.nodes);
+    const blueprint = checkedSize(createdBlueprint(draft, { id: blueprintId, ...this.#saving(), inner }));
     await this.#change(blueprintId, (last) => {
       if (exists(last)) throw new BlueprintTaken({ blueprintId });
       return [{ type: 'BlueprintCreated', data: { blueprint: recordedBlueprint(blueprint), actor } }];
@@ -108,11 +111,12 @@ export class BlueprintStore {
     change: BlueprintUpdate,
     { actor = null, isExpected = null }: Change = {},
   ): Promise<Blueprint> {
+    const inner = await this.#innerWarnings(change.nodes ?? (await this.find(blueprintId))?.nodes ?? []);
     const fact = await this.#change(blueprintId, (last) => {
       const current = this.#currentOf(last);
       if (current === null) throw new BlueprintUnknown({ blueprintId });
       assertExpected(current, isExpected);
-      const blueprint = checkedSize(updatedBlueprint(current, change, this.#saving()));
+      const blueprint = checkedSize(updatedBlueprint(current, change, { ...this.#saving(), inner }));
       return [{ type: 'BlueprintUpdated', data: { blueprint: recordedBlueprint(blueprint), actor } }];
     });
     return blueprintOf(fact.data.blueprint);
@@ -158,6 +162,14 @@ export class BlueprintStore {
     } catch (error) {
       throw error instanceof AppendTooLarge ? tooLargeForLog(blueprintId, error) : error;
     }
+  }
+
+  async #innerWarnings(nodes: BlueprintCreate['nodes']): Promise<InnerWarnings> {
+    const ids = new Set(nodes.flatMap(({ type, council }) => (type === 'council' ? (council ?? []) : [])));
+    const all = [...ids].map(
+      async (id) => [id, (await this.find(id))?.warnings.map(({ message }) => message) ?? []] as const,
+    );
+    return new Map(await Promise.all(all));
   }
 
   #saving(): Saving {

@@ -71,7 +71,7 @@ describe('A request that cannot be served', () => {
       citedPages: always,
       prompt: always,
       blueprints: {
-        issuesOf: () => [],
+        issuesOf: () => Promise.resolve([]),
         find: always,
         versions: always,
         create: always,

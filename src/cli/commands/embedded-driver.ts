@@ -99,7 +99,7 @@ export async function embeddedDriver(
   return {
     place: `here, on the ${model.provider} model`,
     async start(request) {
-      if (request.blueprint !== null) warn(warningsOf(context.blueprints.issuesOf(request.blueprint)));
+      if (request.blueprint !== null) warn(warningsOf(await context.blueprints.issuesOf(request.blueprint)));
       await assertUsable(context, request, config);
       return await start(
         context,

@@ -46,7 +46,7 @@ function validateRoute(http: HttpContext): Route {
       const draft = await body.read(ctx);
       assertRules(draft);
       await assertCouncil(http, draft, { id: draft.id });
-      const issues = http.blueprints.issuesOf(draft);
+      const issues = await http.withinDeadline(http.blueprints.issuesOf(draft));
       const valid = !issues.some(({ isFault }) => isFault);
       const roles = rolesOf(councilOf(draft));
       const validation: BlueprintValidation = { valid, warnings: warningsOf(issues), roles };

@@ -427,6 +427,27 @@ describe('A council in a council', () => {
     expect((await ended(await start({}, 'four'))).final_draft).to.equal('<Trees|>');
   });
 
+  it('has a warning for items of a first node, which no draft reaches', async () => {
+    await serve();
+    const alone = { ...report(), nodes: report().nodes.slice(1), edges: [{ source: 'chapters', target: 'edit' }] };
+    await save(CHAPTER);
+    const saved = rest.read(await rest.post('/api/councils/', alone), 201, 'blueprint.json');
+    expect(saved.warnings[0]?.message).to.include('Node "chapters" has no items').and.include('first node');
+  });
+
+  it('has a warning if the other council has one', async () => {
+    await serve();
+    await save({ ...CHAPTER, nodes: [{ id: 'write', label: 'Write', model: 'mistral/large' }] });
+    const outer = report();
+    const saved = rest.read(await rest.post('/api/councils/', outer), 201, 'blueprint.json');
+    expect(saved.warnings).to.have.lengthOf(1);
+    expect(saved.warnings[0]?.message).to.match(/^Council "chapter" has a warning: .*No provider named "mistral"/);
+    const renamed = await rest.send('PUT', '/api/councils/report', { body: { name: 'Other' } });
+    expect(rest.read(renamed, 200, 'blueprint.json').warnings).to.deep.equal(saved.warnings);
+    const checked = await rest.post('/api/councils/validate', { ...outer, id: undefined });
+    expect(rest.read(checked, 200, 'blueprint-validation.json').warnings).to.deep.equal(saved.warnings);
+  });
+
   it('has a share of the budget of its parent, and returns what it does not spend', async () => {
     await serve(({ promptInput: { label } }) => ({ text: label === 'Outline' ? OUTLINE : 'x' }));
     await save(CHAPTER, report({ max_parallel: 2 }));
