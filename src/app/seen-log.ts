@@ -9,7 +9,7 @@ import { documentIdOf } from '../documents/events.js';
 import { StreamRemoved } from '../eventlog/errors.js';
 import type { EventLog, Position, RecordedEvent } from '../eventlog/port.js';
 import { ACCEPT_LOSS, LogUnreadable, categoryOf, lastEvent } from '../eventlog/port.js';
-import { erasureIn } from '../ledger/erased.js';
+import { erasureIn } from '../ledger/events.js';
 import { runIdOf } from '../run/events.js';
 import type { KeyStore } from '../keys/store.js';
 import type { System } from '../system/system.js';

@@ -1,7 +1,7 @@
 /** The events of the ledger and of its checkpoints, as they are recorded. */
 import { checkpointEvents, ledgerEvents } from '../generated/recorded-events.js';
 import type { CheckpointFacts, LedgerFacts } from '../generated/schemas.js';
-import type { NewEvent, RecordedEvent } from '../eventlog/port.js';
+import type { EventLog, NewEvent, RecordedEvent } from '../eventlog/port.js';
 import { canonical } from '../eventsourcing/canonical-json.js';
 import type { FactOf } from '../eventsourcing/event-data.js';
 import { eventReader } from '../eventsourcing/event-data.js';
@@ -29,6 +29,18 @@ export const checkpointEventOf = eventReader<CheckpointFacts>(checkpointEvents, 
 /** The leaf in a recorded event of the ledger. @throws {LedgerCorrupt} it has another type or other data */
 export function leafOf(recorded: RecordedEvent): Leaf {
   return leafEventOf(recorded).data;
+}
+
+/** The newest erasure of a run or a document, or null if there is none. Reads the ledger from its end. */
+export async function erasureIn(
+  log: Pick<EventLog, 'readStream'>,
+  { what, id }: Pick<ErasureLeaf, 'what' | 'id'>,
+): Promise<(ErasureLeaf & { readonly index: number }) | null> {
+  for await (const event of log.readStream(LEDGER_STREAM, { direction: 'backwards' })) {
+    const leaf = leafOf(event);
+    if (leaf.kind === 'erasure' && leaf.what === what && leaf.id === id) return { ...leaf, index: event.revision };
+  }
+  return null;
 }
 
 /**

@@ -4,7 +4,7 @@ import type { FoldEvents } from '../../audit/parents.js';
 import { draftSource } from '../../api/serializers/documents.js';
 import { StreamRemoved } from '../../eventlog/errors.js';
 import type { RecordedEvent, StreamRange } from '../../eventlog/port.js';
-import { erasureIn } from '../../ledger/erased.js';
+import { erasureIn } from '../../ledger/events.js';
 import { RunCorrupt, RunErased, RunUnknown } from '../../run/errors.js';
 import { foldedRun } from '../../api/serializers/runs.js';
 import { storedPages } from '../../documents/stored-chunks.js';
