@@ -102,6 +102,8 @@ describe('The material, the documents and the output schema of council run and f
     const cases: readonly (readonly [words: readonly string[], reason: RegExp])[] = [
       [['--material', large], /Material should have at most 600000 bytes/],
       [['--material', half, '--material', half], /Material should have at most 600000 bytes/],
+      [['--material', bench.written('empty.txt', ' \n')], /Cannot use the material: it is empty/],
+      [['--material', '-'], /Cannot use the material: it is empty/],
       [['--material', 'no-such-file.txt'], /Cannot use material no-such-file.txt: there is no such file/],
       [['--documents', 'abc,def', '--documents', 'ghi'], /No such document/],
       [['--documents', 'x'.repeat(129)], /at most 128 characters/],

@@ -25,7 +25,7 @@ import type { MatterWords } from './matter-options.js';
 import { MATTER_OPTIONS, matterIn, readsInput } from './matter-options.js';
 import type { CommandProcess } from './command.js';
 import { HELP, parseWords, serviceUrl } from './command.js';
-import { EXIT, UsageFault, exitOfError, messageOf } from './exit-codes.js';
+import { ArgumentInvalid, EXIT, UsageFault, exitOfError, messageOf } from './exit-codes.js';
 
 const USAGE = `Usage: council run "<topic>" [options]
 
@@ -119,6 +119,8 @@ async function resultOf({ matterWords, ...args }: RunWords, here: CommandProcess
   const { signal: cancelled } = here;
   const schemas = openSchemas();
   const matter = await matterIn(matterWords, here.stdin);
+  // As from a pipe whose first command has failed: the council would work without it.
+  if (matter.material?.trim() === '') throw new ArgumentInvalid({ subject: 'the material', reason: 'it is empty' });
   const { request, warnings } = readRunRequest({ ...args, matter }, schemas);
   const progress = openProgress(here.stderr, system);
   const notify = (text: string): void => progress.say(text);
