@@ -33,6 +33,14 @@ describe('The commands, for a council in a council', () => {
     const tree = told.stdout.split('\n').flatMap((line) => /└ .*?(?=,)/.exec(line)?.[0] ?? []);
     expect(tree).to.deep.equal(['└ 0 "One"', '└ 0 "One"', '└ 1 "Two"', '└ 1 "Two"', '└ 2 "Three"', '└ 2 "Three"']);
     expect(told.stdout).to.match(/ChildEnded .*└ 1 "Two", failed, .*no answer$/m);
+    // A council around this one has the same runs, one level deeper.
+    const around = { id: 'around', name: 'Around', nodes: [{ id: 'whole', type: 'council', council: 'report' }] };
+    expect((await rest.post('/api/councils/', around)).status).to.equal(201);
+    const outermost = await rest.post('/api/councils/around/run', { input_topic: 'Trees' });
+    const outermostId = rest.read(outermost, 202, 'run-start.json').run_id;
+    const tail = await bench.council(['tail', outermostId, '--url', service.url]);
+    const below = [...tail.stdout.matchAll(/ChildEnded .*?(└[^,]*),/g)].map(([, row]) => row);
+    expect(below).to.deep.equal(['└ 0', '└── 0 "One"', '└── 1 "Two"', '└── 2 "Three"']);
     await bench.clear();
     await service.stop();
   });

@@ -2,6 +2,8 @@
 import { exportLine } from '../../audit/export.js';
 import type { RunRecords } from '../records/record.js';
 import { isTerminal } from '../records/record.js';
+import type { ExportedEvent } from '../../eventsourcing/hash-chain.js';
+import { fieldOf } from '../../system/untrusted.js';
 import { eventLines } from '../terminal/event-line.js';
 import type { CommandProcess } from './command.js';
 import { EXIT } from './exit-codes.js';
@@ -21,6 +23,7 @@ ${PLACES}`;
 const TAIL_USAGE = `Usage: council tail RUN [--json] [--url URL]
 
 Lists the events of a run as the service records them, until the run ends. Continues after a restart of the service.
+After the end of a run that a council has started come the runs below it, as a tree.
 
 ${JSON_USAGE}
 ${PLACES}`;
@@ -62,6 +65,7 @@ export function tail(words: readonly string[], here: CommandProcess): Promise<nu
       for await (const event of records.follow(run)) {
         isLast = isTerminal(event);
         await print(values.json === true ? jsonText(exportLine(event), deps) : `${lineOf(event)}\n`);
+        if (values.json !== true) await print(await rowsBelow(records, event, deps));
       }
       return isLast;
     });
@@ -70,4 +74,22 @@ export function tail(words: readonly string[], here: CommandProcess): Promise<nu
     }
     return EXIT.done;
   });
+}
+
+/** After the end of a run that a council has started: the ends of the runs below it, deeper with each level. */
+async function rowsBelow(
+  records: RunRecords,
+  { type, data }: ExportedEvent,
+  deps: RecordDeps,
+  depth = 1,
+): Promise<string> {
+  const child = type === 'ChildEnded' ? fieldOf(data, 'child') : null;
+  if (typeof child !== 'string') return '';
+  const lineOf = eventLines(deps.style, deps.columns, depth);
+  let rows = '';
+  for await (const event of records.events(child)) {
+    const line = lineOf(event);
+    if (event.type === 'ChildEnded') rows += `${line}\n${await rowsBelow(records, event, deps, depth + 1)}`;
+  }
+  return rows;
 }

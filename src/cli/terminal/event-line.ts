@@ -33,8 +33,13 @@ const STYLES: Readonly<Partial<Record<RunFactType, Style>>> = {
 /** Untrusted data: a later version of the service may have written the record, or someone may have forged it. */
 type Data = Readonly<Record<string, unknown>>;
 
-/** Makes the line of each event of a run, given in their order. @param columns of the terminal, or null for whole texts */
-export function eventLines(style: Styler, columns: number | null): (event: ExportedEvent) => string {
+/**
+ * Makes the line of each event of a run, given in their order.
+ *
+ * @param columns of the terminal, or null for whole texts
+ * @param depth how many runs the run is below the first
+ */
+export function eventLines(style: Styler, columns: number | null, depth = 0): (event: ExportedEvent) => string {
   let lastPause: ExportedEvent | null = null;
   /** The titles of the runs that councils have started. */
   const titles = new Map<unknown, unknown>();
@@ -44,7 +49,7 @@ export function eventLines(style: Styler, columns: number | null): (event: Expor
     const isRejected = budgetEndOf(event, lastPause) === 'rejected';
     const error = isRejected ? { error: BUDGET_ENDS.rejected } : {};
     const title = event.type === 'ChildEnded' ? titles.get(fieldOf(event.data, 'child')) : undefined;
-    const data = { ...event.data, ...error, ...(title !== undefined && { title }) };
+    const data = { ...event.data, ...error, ...(title !== undefined && { title }), ...(depth > 0 && { depth }) };
     return eventLine({ ...event, data }, style, columns);
   };
 }
@@ -66,9 +71,9 @@ export function eventLine(event: ExportedEvent, style: Styler, columns: number |
   return `${style('dim', `${seq}  ${at}`)}  ${styledType}  ${style('cyan', node)}  ${summary}`.trimEnd();
 }
 
-/** The item of a council's run, as a row under the council. */
-function itemText(index: unknown, title: unknown, most: number): string {
-  return `└ ${textOf(index)}${title === undefined ? '' : ` ${quoted(title, most)}`}, `;
+/** The item of a council's run, as a row under the council, deeper below a run that a council has started. */
+function itemText({ index, title, depth }: Data, most: number): string {
+  return `└${'──'.repeat(typeof depth === 'number' ? depth : 0)} ${textOf(index)}${title === undefined ? '' : ` ${quoted(title, most)}`}, `;
 }
 
 /** Summaries by event type. The data of a type of a later version is printed as JSON. */
@@ -94,10 +99,10 @@ const SUMMARIES: Readonly<Record<RunFactType, (data: Data, most: number) => stri
     const found = Array.isArray(hits) ? `${hits.length} hits` : '';
     return `${textOf(tool)} ${excerpt(given, most)}: ${error === null ? found : textOf(error)} in ${textOf(durationMs)} ms`;
   },
-  ChildStarted: ({ index, title, child }, most) => `${itemText(index, title, most)}run ${textOf(child)}`,
-  ChildEnded: ({ index, title, status, usage, output, error }, most) => {
+  ChildStarted: ({ child, ...item }, most) => `${itemText(item, most)}run ${textOf(child)}`,
+  ChildEnded: ({ status, usage, output, error, ...item }, most) => {
     const result = status === 'completed' ? draftSummary(textOf(output), most) : textOf(error);
-    return `${itemText(index, title, most)}${textOf(status)}, ${totalsText(usage)}: ${result}`;
+    return `${itemText(item, most)}${textOf(status)}, ${totalsText(usage)}: ${result}`;
   },
   NodeCompleted: ({ member, output, route, usage, costUsd, model }, most) => {
     const cost = [...routeOf(route), costOf(usage, { costUsd, model })].join(', ');
