@@ -92,7 +92,7 @@ export interface HttpDeps extends SourceRules, AuthenticationRules {
   /** Whether the service listens on a loopback address. */
   readonly isLoopback: boolean;
 
-  readonly registry: Pick<
+  readonly runs: Pick<
     Runs,
     'start' | 'previewStart' | 'refuse' | 'findRequest' | 'decisionContext' | 'cancel' | 'decidePause'
   >;

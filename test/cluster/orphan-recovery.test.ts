@@ -27,7 +27,7 @@ describe('A recovery', () => {
       system,
       instanceId: 'me',
       failureDetector: { isSuspect: (instanceId) => dead.has(instanceId), isInTurn: () => isInTurn },
-      registry: {
+      runs: {
         holds: (runId) => held.has(runId),
         recover(orphans) {
           for (const { runId, seq } of orphans) {

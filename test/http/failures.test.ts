@@ -35,7 +35,7 @@ describe('A request that cannot be served', () => {
     system = manualSystem();
     faults = [];
     const deps: HttpDeps = {
-      registry: {
+      runs: {
         start: always,
         previewStart: () => [],
         refuse: always,
