@@ -2,7 +2,7 @@
 import type { ChatChunk, ChatCompletion, ChatUsage } from '../generated/schemas.js';
 import type { RunState } from '../run/state.js';
 import { modelOf } from './council-model.js';
-import { resultOf } from './output-format.js';
+import { lacksOutput, resultOf } from './output-format.js';
 import { piecesOf } from './pieces.js';
 import { secondsOf } from './response-object.js';
 import { chatUsage, tokensOf } from './usage.js';
@@ -24,16 +24,19 @@ export function headOf({ runId, createdAt, request }: Pick<RunState, 'runId' | '
 export interface ChatText {
   readonly head: ChatHead;
   readonly content: string;
+  /** Why it ends here: `length` if the budget did not reach the exact output. Default: `stop`. */
+  readonly finish?: ChatCompletion['choices'][number]['finish_reason'];
   /** Absent if it is unknown. */
   readonly usage?: ChatUsage;
 }
 
 /** The final draft of a completed run. */
 export function chatTextOf(run: RunState): ChatText {
-  return { head: headOf(run), content: resultOf(run), ...chatUsage(tokensOf(run)) };
+  const finish = lacksOutput(run) ? 'length' : 'stop';
+  return { head: headOf(run), content: resultOf(run), finish, ...chatUsage(tokensOf(run)) };
 }
 
-export function completionOf({ head, content, ...usage }: ChatText): ChatCompletion {
+export function completionOf({ head, content, finish = 'stop', ...usage }: ChatText): ChatCompletion {
   const { id, created, model, council } = head;
   const message = { role: 'assistant', content, refusal: null } as const;
   return {
@@ -41,7 +44,7 @@ export function completionOf({ head, content, ...usage }: ChatText): ChatComplet
     object: 'chat.completion',
     created,
     model,
-    choices: [{ index: 0, message, logprobs: null, finish_reason: 'stop' }],
+    choices: [{ index: 0, message, logprobs: null, finish_reason: finish }],
     ...usage,
     ...(council !== undefined && { council }),
   };
@@ -58,9 +61,12 @@ export function progressChunk(head: ChatHead, line: string): Buffer {
 }
 
 /** The bytes of a text after the first chunk, up to the end of the stream. */
-export function textChunks({ head, content, usage }: ChatText, includeUsage: boolean): readonly Buffer[] {
+export function textChunks(
+  { head, content, finish = 'stop', usage }: ChatText,
+  includeUsage: boolean,
+): readonly Buffer[] {
   const pieces = piecesOf(content).map((piece) => chunkOf(head, { content: piece }));
-  const end = chunkOf(head, {}, 'stop');
+  const end = chunkOf(head, {}, finish);
   const counted = includeUsage && usage !== undefined ? [{ ...end, choices: [], usage }] : [];
   return [...[...pieces, end, ...counted].map(encoded), Buffer.from('data: [DONE]\n\n')];
 }

@@ -1,5 +1,6 @@
 /** The format of the output that a request asks for, as the JSON Schema of a run's output. */
 import type { RunRequest } from '../generated/schemas.js';
+import { isOutput } from '../graph/output-node.js';
 import type { HttpContext } from '../http/route.js';
 import type { RunState } from '../run/state.js';
 import { finalDraftOf, finalOutputOf } from '../run/state.js';
@@ -32,6 +33,12 @@ export async function schemaOf(
   const fault = await schemaChecker.faultOf(schema);
   if (fault === null) return schema;
   throw refusal(`The schema cannot be used: ${fault}`, { code: 'invalid_json_schema', at });
+}
+
+/** Whether a completed run ended at its budget before its exact output: a client must not read its draft as that output. */
+export function lacksOutput(run: RunState): boolean {
+  const { phase, plan } = run;
+  return phase.status === 'completed' && plan.graph.nodes.some(isOutput) && finalOutputOf(run) === undefined;
 }
 
 /** The result of a completed run as text: its final output as JSON if it has one, or else its final draft. */

@@ -5,7 +5,7 @@ import { isRunId } from '../http/route.js';
 import type { RunState } from '../run/state.js';
 import { completedAtOf, failureOf } from '../run/state.js';
 import { modelOf } from './council-model.js';
-import { resultOf } from './output-format.js';
+import { lacksOutput, resultOf } from './output-format.js';
 import { responseUsage, tokensOf } from './usage.js';
 
 /** The id of a run's response: `resp_` and the run id without dashes. */
@@ -40,6 +40,7 @@ export function responseOf(run: RunState): ResponseObject {
   const failure = failureOf(run);
   return {
     ...responseBase(run, statusOf(run)),
+    incomplete_details: lacksOutput(run) ? { reason: 'max_output_tokens' } : null,
     ...(completedAt !== null && { completed_at: secondsOf(completedAt) }),
     error: failure === null || failure.kind === 'cancelled' ? null : { code: 'server_error', message: failure.error },
     output: phase.status === 'completed' ? [messageOf(runId, resultOf(run))] : [],
@@ -83,7 +84,7 @@ function statusOf(run: RunState): ResponseObject['status'] {
     case 'paused':
       return 'in_progress';
     case 'completed':
-      return 'completed';
+      return lacksOutput(run) ? 'incomplete' : 'completed';
     case 'failed':
       return run.phase.failure.kind === 'cancelled' ? 'cancelled' : 'failed';
   }

@@ -21,7 +21,7 @@ import { progressLine } from './progress.js';
 import { responseBase, responseOf, runIdOfResponse, messageIdOf, messageOf, textOf } from './response-object.js';
 import type { Encode } from './stream.js';
 import { RUN_ID_HEADER, comment, streamAnswer } from './stream.js';
-import { resultOf, schemaOf } from './output-format.js';
+import { lacksOutput, resultOf, schemaOf } from './output-format.js';
 import type { SentMessage } from './topic.js';
 import { conversationOf } from './topic.js';
 import { assertResponseSupported } from './unsupported.js';
@@ -253,6 +253,6 @@ function outputEvents(run: RunState): readonly Unnumbered[] {
     { type: 'response.output_text.done', ...ofItem, text, logprobs: [] },
     { type: 'response.content_part.done', ...ofItem, part: textOf(text) },
     { type: 'response.output_item.done', ...inOutput, item },
-    { type: 'response.completed', response: responseOf(run) },
+    { type: lacksOutput(run) ? 'response.incomplete' : 'response.completed', response: responseOf(run) },
   ];
 }

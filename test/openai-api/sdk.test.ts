@@ -111,6 +111,32 @@ describe('The official OpenAI client', () => {
     expect(response.output_text).to.equal('null');
   });
 
+  it('learns that the budget ended the run before its JSON, in both forms, whole and streamed', async () => {
+    scripted = titled();
+    const council = {
+      ...{ id: 'thrifty', name: 'Thrifty', nodes: [{ id: 'author', maxOutputTokens: 10 }], output_schema: SCHEMA },
+      budget: { tokens: 2_000, on_exceeded: 'finish' },
+    };
+    rest.read(await rest.post('/api/councils/', council), 201, 'blueprint.json');
+    const chat = { model: 'council/thrifty', messages: [...messages('Trees')] };
+    expect((await client.chat.completions.create(chat)).choices[0]).to.have.property('finish_reason', 'length');
+    const reasons: (string | null)[] = [];
+    for await (const { choices } of await client.chat.completions.create({ ...chat, stream: true }))
+      reasons.push(...choices.map((choice) => choice.finish_reason));
+    expect(reasons.at(-1)).to.equal('length');
+    const response = await client.responses.create({ model: 'council/thrifty', input: 'Trees' });
+    expect([response.status, response.incomplete_details?.reason]).to.deep.equal(['incomplete', 'max_output_tokens']);
+    const types: string[] = [];
+    for await (const { type } of await client.responses.create({
+      model: 'council/thrifty',
+      input: 'Trees',
+      stream: true,
+    }))
+      types.push(type);
+    expect(types.at(-1)).to.equal('response.incomplete');
+    expect((await rest.send('DELETE', '/api/councils/thrifty')).status).to.equal(204);
+  });
+
   it('is refused for a JSON schema that it does not send', async () => {
     const format = { type: 'json_schema', name: 'none' };
     const bodies = [
