@@ -8,6 +8,7 @@ import { documentStream } from '../documents/events.js';
 import type { EventLog, RecordedEvent } from '../eventlog/port.js';
 import { lastEvent } from '../eventlog/port.js';
 import { hashOf } from '../eventsourcing/hash-chain.js';
+import type { ParentRun } from '../generated/schemas.js';
 import type { ErasureLeaf } from '../ledger/events.js';
 import { LEDGER_STREAM, erasureIn, leafOf } from '../ledger/events.js';
 import type { Ledger } from '../ledger/ledger.js';
@@ -251,7 +252,19 @@ export async function documentErasedAt(
   return known?.index ?? (await erasureIn(log, { what: 'document', id }))?.index ?? null;
 }
 
-/** What the totals count of a run. */
-function withoutTexts({ finalOutput: _, earlierStarters: __, ...run }: RunSummary): RunSummary {
-  return { ...run, inputTopic: '', finalDraft: null, error: null, session: null, actor: null, approvers: null };
+/** What the totals count of a run. It names each field that stays, because what stays is in the ledger for ever. */
+function withoutTexts(run: RunSummary): RunSummary {
+  const { id, seq, blueprintId, parent, status, executionMode, isTrial, createdAt, completedAt, parentRun } = run;
+  const { criticScore, iterationCount, failureKind, waitedMs, usage } = run;
+  return {
+    ...{ id, seq, blueprintId, parent, status, executionMode, isTrial, createdAt, completedAt },
+    ...{ criticScore, iterationCount, failureKind, waitedMs, usage },
+    ...(parentRun !== undefined && { parentRun: placeOf(parentRun) }),
+    ...{ inputTopic: '', finalDraft: null, error: null, session: null, actor: null, approvers: null },
+    ...{ owner: null, activeNode: null, waitingSince: null, deadlineAt: null },
+  };
+}
+
+function placeOf({ runId, node, step, index }: ParentRun): ParentRun {
+  return { runId, node, step, index };
 }

@@ -1,12 +1,12 @@
 import { expect } from 'chai';
 import { nodeSystem } from '../../src/system/system.js';
-import { CHAPTER, holding, report } from '../support/council-of-chapters.js';
+import { CHAPTER, OUTLINE, holding, report } from '../support/council-of-chapters.js';
 import { filesWith } from '../support/files-with.js';
 import type { RestClient } from '../support/rest-client.js';
 import { isOver, restClient } from '../support/rest-client.js';
 import type { RunningService, ServiceOverrides } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
-import type { ScriptedModel } from '../support/scripted-model.js';
+import type { Script, ScriptedModel } from '../support/scripted-model.js';
 import { scriptedModel } from '../support/scripted-model.js';
 import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
@@ -24,7 +24,10 @@ describe('The erasure of a run with councils', () => {
   let isHeld: boolean;
 
   async function serve(options: ServiceOverrides = {}): Promise<void> {
-    model = scriptedModel(holding(() => isHeld));
+    const chapters = holding(() => isHeld);
+    const script: Script = (request, index) =>
+      request.promptInput.label === 'Outline' ? { text: `${OUTLINE} ${WORD}` } : chapters(request, index);
+    model = scriptedModel(script);
     service = await startService({ dataDir: dir.path, model, ...options });
     rest = restClient(service.url);
   }
