@@ -22,6 +22,8 @@ export class AppendCall {
   readonly #release: () => void;
   /** Appends without an answer, by id. */
   readonly #waiting = new Map<number, Waiting>();
+  /** Answers that arrived in this turn. */
+  readonly #answers: AppendAnswer[] = [];
   #sent = 0;
   #isRetired = false;
   #end: { readonly reason: unknown } | null = null;
@@ -67,8 +69,16 @@ export class AppendCall {
     stream
       .on('error', (error) => this.#ended(error))
       .on('end', () => this.#ended(new Error('The server ended the call')))
-      .on('data', (answer: AppendAnswer) => this.#settle(answer.id)?.resolve(answer));
+      .on('data', (answer: AppendAnswer) => this.#answered(answer));
     if (this.#end !== null) stream.cancel();
+  }
+
+  /** Settles the appends that are answered in the same turn together: their runs then do the same work one after the other. */
+  #answered(answer: AppendAnswer): void {
+    if (this.#answers.push(answer) > 1) return;
+    setImmediate(() => {
+      for (const each of this.#answers.splice(0)) this.#settle(each.id)?.resolve(each);
+    });
   }
 
   /** Returns the append that waits under this id, which waits no more, or null if it was late. */
