@@ -5,8 +5,8 @@ import { categoryOf, flatMetadata } from '../port.js';
 /** Holds the identity of the log; readers never see its events. */
 const IDENTITY_STREAM = 'log-identity';
 
-/** Matches no stream: names hold no control characters. */
-const NO_STREAM = '\u0000';
+/** Matches no stream. The server compares prefixes by a culture, which ignores control characters: it finds U+0000 at the start of every name. */
+const NO_STREAM = '$no-stream-';
 
 export interface StreamNames {
   /** The stream's name on the server. */
