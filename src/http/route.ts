@@ -62,7 +62,10 @@ import type { SchemaName, SchemaRegistry } from '../api/schemas.js';
 /** The ledger of this instance. */
 export interface LedgerOfService {
   readonly ledger: Pick<Ledger, 'tree' | 'waiting' | 'entries' | 'leafHashes'>;
-  readonly checkpoints: Pick<Checkpoints, 'newest' | 'note' | 'witnesses' | 'nextInSeconds' | 'fault'>;
+  readonly checkpoints: Pick<
+    Checkpoints,
+    'newest' | 'note' | 'covered' | 'witnesses' | 'nextInSeconds' | 'fault' | 'whyUnsigned'
+  >;
   readonly origin: string;
   /** Verifies checkpoints, or null if this instance signs none. */
   readonly vkey: string | null;

@@ -128,6 +128,13 @@ export class Checkpoints {
     return this.#newest;
   }
 
+  /** Number of the first leaves that can be proved by the newest checkpoint. */
+  get covered(): number {
+    const size = this.#newest?.size ?? 0;
+    // The checkpoint of another instance may be known here before its last leaves are.
+    return this.#fault === null && size <= this.#deps.ledger.tree.size ? size : 0;
+  }
+
   /** The configured witnesses with their newest cosignatures; size 0 and null if there is none. */
   get witnesses(): readonly { readonly name: string; readonly size: number; readonly at: string | null }[] {
     return this.#deps.witnesses.map(({ key: { name } }) => {
@@ -146,6 +153,11 @@ export class Checkpoints {
   /** Why no checkpoint is signed any more, or null. */
   get fault(): string | null {
     return this.#fault;
+  }
+
+  /** Why this service signs no checkpoints, or null if it does. */
+  get whyUnsigned(): string | null {
+    return this.#deps.signer === null ? 'LEDGER_KEY_FILE is not set' : this.#fault;
   }
 
   /** Signs what has no checkpoint yet. */

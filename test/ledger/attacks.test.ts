@@ -13,6 +13,7 @@ import type { CouncilBench } from '../support/council-command.js';
 import { councilBench } from '../support/council-command.js';
 import { LEDGER_AT_ONCE } from '../support/ledger.js';
 import { rejectionOf } from '../support/rejection.js';
+import type { RestClient } from '../support/rest-client.js';
 import { restClient } from '../support/rest-client.js';
 import type { RunningService } from '../support/running-service.js';
 import { startService } from '../support/running-service.js';
@@ -127,6 +128,14 @@ describe('An attacker with the files', function () {
     const error = await rejectionOf(serve(path));
     expect(error).to.be.instanceOf(LogUnreadable);
     return String(error);
+  };
+  /** Checks that a service whose ledger contradicts its checkpoints gives no proof, and no hope for one. */
+  const expectUnproven = async (rest: RestClient, runId: string): Promise<void> => {
+    const reply = await rest.get(`/api/runs/${runId}/proof`);
+    expect(rest.problem(reply, 409).detail).to.match(/: this service signs none: /);
+    expect(reply.headers.get('Retry-After')).to.equal(null);
+    const verification = rest.read(await rest.get(`/api/runs/${runId}/verify`), 200, 'verification.json');
+    expect(verification.ledger?.covered).to.equal(false);
   };
   const exported = async (path: string, runId: string): Promise<string> => {
     const { stdout, code } = await bench.council(['export', runId], { env: { DATA_DIR: path } });
@@ -252,6 +261,7 @@ describe('An attacker with the files', function () {
     const ready = rest.read(await rest.get('/api/health/ready'), 200, 'readiness.json');
     expect(ready.detail).to.match(/^No checkpoint of the ledger is signed: .*another root at size 4/);
     expect((await rest.get('/metrics')).text).to.match(/^council_ledger_contradicted 1$/m);
+    await expectUnproven(rest, runs[2] ?? '');
     await service.stop();
     expect(attacker(path).rows('checkpoints')).to.have.lengthOf(attacker(folder).rows('checkpoints').length);
     await (await serve(path)).stop();
@@ -264,6 +274,10 @@ describe('An attacker with the files', function () {
     attack.forgetViews();
     await expectFound(path, 4, /the ledger ends before it/);
     expect(await refusal(path)).to.match(/fewer leaves than its newest checkpoint covers \(4\)/);
+    await check(path, '--accept-loss');
+    const service = await serve(path);
+    await expectUnproven(restClient(service.url), runs[0] ?? '');
+    await service.stop();
   });
 
   it('who removes a run is found by the check', async () => {

@@ -90,7 +90,8 @@ describe('The ledger at the start and while the service runs', () => {
     await untilTrue(async () => (await state()).size === 1);
     expect(await state()).to.include({ vkey: null, checkpoint: null });
     rest.problem(await rest.get('/ledger/checkpoint'), 404);
-    rest.problem(await rest.get(`/api/runs/${runId}/proof`), 409);
+    const unproven = await rest.get(`/api/runs/${runId}/proof`);
+    expect(rest.problem(unproven, 409).detail).to.match(/: this service signs none: .*LEDGER_KEY_FILE/);
     const { ledger } = rest.read(await rest.get(`/api/runs/${runId}/verify`), 200, 'verification.json');
     expect(ledger).to.deep.equal({ index: 0, covered: false });
     expect(service.lines.filter(({ msg }) => msg.includes('LEDGER_KEY_FILE'))).to.have.lengthOf(1);

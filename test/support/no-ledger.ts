@@ -4,7 +4,15 @@ import { MerkleTree } from '../../src/ledger/tree.js';
 /** An empty ledger, for tests of an edge without the service. */
 export const NO_LEDGER: LedgerOfService = {
   ledger: { tree: new MerkleTree(), waiting: 0, entries: async () => [], leafHashes: async () => [] },
-  checkpoints: { newest: null, note: null, witnesses: [], nextInSeconds: 1, fault: null },
+  checkpoints: {
+    newest: null,
+    note: null,
+    covered: 0,
+    witnesses: [],
+    nextInSeconds: 1,
+    fault: null,
+    whyUnsigned: null,
+  },
   origin: 'example.com/council',
   vkey: null,
   leafOf: async () => null,

@@ -169,7 +169,7 @@ function verifyRoute(http: HttpContext, permits: Permits): Route {
       const audit = await withPermit(permits, { http, caller }, () => http.verify(runId));
       if (audit === null) throw new RunUnknown({ runId });
       const found = await http.withinDeadline(http.ledger.leafOf(runId));
-      const covered = found !== null && found.index < (http.ledger.checkpoints.newest?.size ?? 0);
+      const covered = found !== null && found.index < http.ledger.checkpoints.covered;
       const place = found && { index: found.index, covered };
       const firstDifference = audit.firstDifference ?? (found && differenceFrom(found.leaf, audit.headHash));
       return { status: 200, body: verification(runId, { ...audit, firstDifference }, place) };

@@ -118,7 +118,8 @@ function proofRoute(http: HttpContext): Route {
     path: '/api/runs/{run_id}/proof',
     name: 'getRunProof',
     summary: 'Returns the proof that the end of a run is in the ledger (C2SP tlog-proof)',
-    description: '409 with `Retry-After` until a checkpoint covers the run; 409 for a run that has not ended.',
+    description:
+      '409 with `Retry-After` until a checkpoint covers the run, without it if the service signs none; 409 for a run that has not ended.',
     success: { status: 200, description: 'The proof', schema: null, mediaType: 'text/plain' },
     problems: [409],
     async handle(ctx) {
@@ -128,8 +129,12 @@ function proofRoute(http: HttpContext): Route {
       if (run.completedAt === null) throw new RequestRefused(`Run "${runId}" has not ended`, { status: 409 });
       const text = await http.withinDeadline(proofOf(runId, http));
       if (text !== null) return { status: 200, body: text, type: PLAIN };
-      const headers = { 'Retry-After': String(http.ledger.checkpoints.nextInSeconds) };
-      throw new RequestRefused(`No checkpoint of the ledger covers run "${runId}" yet`, { status: 409, headers });
+      const { whyUnsigned, nextInSeconds } = http.ledger.checkpoints;
+      const detail = `No checkpoint of the ledger covers run "${runId}"`;
+      if (whyUnsigned !== null)
+        throw new RequestRefused(`${detail}: this service signs none: ${whyUnsigned}`, { status: 409 });
+      const headers = { 'Retry-After': String(nextInSeconds) };
+      throw new RequestRefused(`${detail} yet`, { status: 409, headers });
     },
   };
 }
@@ -140,9 +145,9 @@ async function proofOf(
   { ledger: { ledger, checkpoints, leafOf } }: HttpContext,
 ): Promise<string | null> {
   const found = await leafOf(runId);
-  const { note, newest } = checkpoints;
-  if (found === null || note === null || newest === null || found.index >= newest.size) return null;
+  const { note, covered } = checkpoints;
+  if (found === null || note === null || found.index >= covered) return null;
   const { index, entry } = found;
-  const path = await ledger.tree.inclusion(index, newest.size, ledger.leafHashes);
+  const path = await ledger.tree.inclusion(index, covered, ledger.leafHashes);
   return proofText({ entry, index, path }, note);
 }
