@@ -79,6 +79,8 @@ export class Checkpoints {
   /** Witnesses that are being asked, or that rest after a failure, by name. */
   readonly #busy = new Set<string>();
   #fault: string | null = null;
+  /** Whether another key than that of this service has signed the newest checkpoint. */
+  #isOtherKey = false;
   #cancelTimer: () => void = () => undefined;
 
   constructor(deps: CheckpointsDeps) {
@@ -90,6 +92,13 @@ export class Checkpoints {
     const newest = await lastEvent(this.#deps.log, CHECKPOINTS_STREAM);
     this.#head = newest && { ...headAt(newest), seq: Math.max(-1, newest.revision - READ_BACK) };
     await this.#readOn();
+    const { signer, logger, origin } = this.#deps;
+    this.#isOtherKey = signer !== null && this.#newest !== null && !isSignedBy(this.#newest, signer.key);
+    if (this.#isOtherKey)
+      logger.info(
+        { origin },
+        'ledger: the key is not the one of the newest checkpoint; signing a new one. Restore the earlier key if this is not meant',
+      );
   }
 
   /** What the folded ledger lacks of the newest checkpoint, as a sentence, or null. @throws {LogUnavailable} */
@@ -188,9 +197,9 @@ export class Checkpoints {
     this.#askWitnesses();
   }
 
-  /** Whether nothing up to a size lacks a checkpoint. */
+  /** Whether nothing up to a size lacks a checkpoint by the key of this service. */
   #covers(size: number): boolean {
-    return size <= (this.#newest?.size ?? 0);
+    return size <= (this.#newest?.size ?? 0) && !this.#isOtherKey;
   }
 
   #isDue(): boolean {
@@ -257,8 +266,11 @@ export class Checkpoints {
 
   /** Ignores checkpoints of another origin: with a new LEDGER_ORIGIN the ledger begins anew for its witnesses. */
   #takeNote(note: string, at: string): void {
+    const { origin, signer } = this.#deps;
     const checkpoint = checkpointIn(note);
-    if (checkpoint.origin === this.#deps.origin) this.#newest = { ...checkpoint, note, at };
+    if (checkpoint.origin !== origin) return;
+    this.#newest = { ...checkpoint, note, at };
+    if (this.#isOtherKey && signer !== null) this.#isOtherKey = !isSignedBy(checkpoint, signer.key);
   }
 
   /** Asks each witness that has not cosigned the newest checkpoint, in the background. */
@@ -304,5 +316,14 @@ export class Checkpoints {
       const fact = { type: 'CheckpointCosigned', data: { size, name: key.name, line } } as const;
       return await this.#append(() => ((this.#cosigned.get(key.name)?.size ?? 0) < size ? [fact] : []));
     }
+  }
+}
+
+function isSignedBy(checkpoint: Checkpoint, key: VerifierKey): boolean {
+  try {
+    signatureLine(checkpoint, key);
+    return true;
+  } catch {
+    return false;
   }
 }
