@@ -97,7 +97,7 @@ const RULES: Readonly<Record<string, Rule>> = {
   'eventlog/eventstoredb': {
     ...ADAPTER,
     ours: ['errors', 'system', 'eventlog'],
-    npm: ['@eventstore/db-client', '@grpc/grpc-js', 'google-protobuf'],
+    npm: ['@eventstore/db-client', '@grpc/grpc-js'],
   },
   eventsourcing: { ...PURE, ours: ['errors', 'system', 'eventlog'] },
 
