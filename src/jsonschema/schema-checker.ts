@@ -28,8 +28,6 @@ const TOO_SLOW = `its check takes longer than ${MAX_MS} ms`;
 export class SchemaChecker {
   readonly #system: Pick<System, 'after'>;
   #thread: Worker | null = null;
-  /** Answers the task that the thread is doing. */
-  #settle: (errors: readonly string[]) => void = () => undefined;
   /** Resolves when the thread has done its tasks; it takes one at a time. */
   #idle: Promise<unknown> = Promise.resolve();
 
@@ -73,35 +71,42 @@ export class SchemaChecker {
 
   async #ask(task: SchemaTask): Promise<readonly string[]> {
     const thread = (this.#thread ??= await this.#started());
-    const answer = this.#answer();
-    const cancel = this.#system.after(MAX_MS, () => {
-      this.#settle([TOO_SLOW]);
-      this.#thread = null;
-      void thread.terminate();
+    const answer = answerOf(thread);
+    let cancel = (): void => undefined;
+    const late = new Promise<readonly string[]>((resolve) => {
+      cancel = this.#system.after(MAX_MS, () => {
+        this.#thread = null;
+        void thread.terminate();
+        resolve([TOO_SLOW]);
+      });
     });
     thread.postMessage(task);
-    return await answer.finally(cancel);
+    return await Promise.race([answer, late]).finally(cancel);
   }
 
   /** A thread that is ready for tasks: what it takes to load its packages does not count. It does not keep the process alive. */
   async #started(): Promise<Worker> {
     const thread = new Worker(new URL('./worker.js', import.meta.url), { resourceLimits: LIMITS });
-    const lost = (): void => {
+    thread.on('error', () => {
       if (this.#thread === thread) this.#thread = null;
-      this.#settle(['its check takes too much memory']);
-    };
-    const ready = this.#answer();
-    thread.on('message', (errors: readonly string[]) => this.#settle(errors));
-    // A schema may use up the memory of the thread.
-    thread.on('error', lost);
-    await ready;
+    });
+    await answerOf(thread);
     thread.unref();
     return thread;
   }
+}
 
-  #answer(): Promise<readonly string[]> {
-    return new Promise((resolve) => (this.#settle = resolve));
-  }
+/** The next message of a thread. A thread that was too slow may still answer, but no other task. */
+function answerOf(thread: Worker): Promise<readonly string[]> {
+  return new Promise((resolve) => {
+    // A schema may use up the memory of the thread.
+    const lost = (): void => resolve(['its check takes too much memory']);
+    thread.once('error', lost);
+    thread.once('message', (errors: readonly string[]) => {
+      thread.off('error', lost);
+      resolve(errors);
+    });
+  });
 }
 
 const LIMITS = { maxOldGenerationSizeMb: 128, stackSizeMb: 2 };

@@ -142,4 +142,24 @@ describe('The check of a value by a JSON Schema', () => {
     const errors = await checker.errorsOf({ type: 'string', pattern: '^(b+)+$' }, `${'b'.repeat(60)}!`);
     expect(errors).to.deep.equal(['its check takes longer than 1000 ms']);
   });
+
+  it('is never that of the task before, whose thread answered just after its time', async () => {
+    let ms = 10_000;
+    const impatient = new SchemaChecker({ after: (_, callback) => nodeSystem().after(ms, callback) });
+    const [list, record] = [{ type: 'array' }, { type: 'object' }];
+    for (let round = 0; round < 10; round += 1) {
+      ms = 10_000;
+      await impatient.errorsOf(record, {});
+      ms = 10;
+      const slow = impatient.errorsOf(record, 'x');
+      const next = impatient.errorsOf(list, 'x');
+      await new Promise(setImmediate);
+      ms = 10_000;
+      // The time ends and the thread answers before this thread sees either.
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 50);
+      expect((await slow).join()).to.match(/takes longer|must be object/);
+      expect(await next).to.deep.equal(['The value must be array']);
+    }
+    await impatient.stop();
+  });
 });

@@ -190,7 +190,7 @@ export function randomRequests(document: RequestDocument, { random, ids }: Rando
   }
 
   return () => {
-    const { path, method, operation } = oneOf(happens(0.15) ? starts : operations);
+    const { path, method, operation } = oneOf(starts.length > 0 && happens(0.15) ? starts : operations);
     const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encoded(idOf(name)) || 'x');
     const { headers, body } = bodyOf(operation);
     const verb = happens(0.02) ? oneOf(['PATCH', 'OPTIONS', 'HEAD', 'PUT', 'DELETE']) : method;
