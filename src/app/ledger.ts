@@ -14,7 +14,7 @@ import { Checkpoints } from '../ledger/checkpoints.js';
 import { LEDGER_STREAM, entryOf, leafOf } from '../ledger/events.js';
 import { Ledger } from '../ledger/ledger.js';
 import type { NoteSigner } from '../ledger/note.js';
-import { NoteInvalid, newKeyPem, noteSigner, verifierKey, vkeyText } from '../ledger/note.js';
+import { NoteInvalid, newKeyPem, noteSigner, vkeyText, witnessKey } from '../ledger/note.js';
 import { readUpToDate } from '../projections/read-up-to-date.js';
 import { settledWithin } from '../system/async/deadline.js';
 import { boundedText, reasonOf } from '../system/untrusted.js';
@@ -144,7 +144,7 @@ function signerOf(
 /** @throws {ConfigInvalid} */
 function witnessOf({ vkey, url }: Config['ledger']['witnesses'][number]): Witness {
   try {
-    return { key: verifierKey(vkey), url };
+    return { key: witnessKey(vkey), url };
   } catch (error) {
     if (!(error instanceof NoteInvalid)) throw error;
     throw new ConfigInvalid({

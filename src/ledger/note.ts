@@ -50,6 +50,13 @@ export function verifierKey(text: string): VerifierKey {
   return found;
 }
 
+/** Reads a verifier key of a witness. @throws {NoteInvalid} */
+export function witnessKey(text: string): VerifierKey {
+  const key = verifierKey(text);
+  if (key.type !== OF_WITNESS) throw new NoteInvalid(`"${text}" is no verifier key of a witness`);
+  return key;
+}
+
 function keyId({ name, type, key }: VerifierKey): Buffer {
   return createHash('sha256').update(`${name}\n`).update(Buffer.of(type)).update(key).digest().subarray(0, 4);
 }
@@ -146,6 +153,12 @@ export function signatureLine({ text, lines }: Pick<Checkpoint, 'text' | 'lines'
   }
   if (found === null) throw new NoteInvalid(`it has no signature of the key ${vkeyText(key)}`);
   return found;
+}
+
+/** When a witness has signed, in milliseconds since 1970. @param line its signature line */
+export function cosignedAtMs(line: string): number {
+  const [, , base64 = ''] = SIGNATURE.exec(line) ?? [];
+  return Number(timeIn(Buffer.from(base64, 'base64'))) * 1_000;
 }
 
 /** The time of a cosignature, in seconds since 1970. */

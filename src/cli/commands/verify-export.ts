@@ -1,7 +1,7 @@
 /** `council verify-export`: checks an export of a run against its proof, with no service and no database. */
 import { readFileSync } from 'node:fs';
 import type { VerifierKey } from '../../ledger/note.js';
-import { signatureLine, verifierKey } from '../../ledger/note.js';
+import { cosignedAtMs, signatureLine, verifierKey, witnessKey } from '../../ledger/note.js';
 import { verifiedProof } from '../../ledger/proof.js';
 import { nodeSystem } from '../../system/system.js';
 import { fieldOf, reasonOf } from '../../system/untrusted.js';
@@ -34,24 +34,24 @@ export function verifyExport(words: readonly string[], here: CommandProcess): Pr
     const { proof, vkey, witness } = values;
     if (file === undefined || proof === undefined || vkey === undefined || more.length > 0)
       throw new UsageFault('A file, --proof and --vkey are needed');
-    const keys = [vkey, ...(witness === undefined ? [] : [witness])].map(keyIn);
+    const keys = { key: keyIn(vkey, verifierKey), witness: witness === undefined ? null : keyIn(witness, witnessKey) };
     const { verifyExport: verify } = await import('../records/verification.js');
     const { sha256 } = nodeSystem();
     const record = await verify(bytesIn(file, here.stdin), { sha256, head: null, recorded: null });
-    const fault = faultOf(record) ?? faultOfProof(textIn(proof), { record, keys });
+    const fault = faultOf(record) ?? faultOfProof(textIn(proof), { record, ...keys });
     const say = printLines(print);
     if (typeof fault === 'string') await say(`not proven: ${inOneLine(fault)}`);
     else
       await say(
-        `proven: run ${record.runId}, ${countOf(record.events, 'event')}, is leaf ${fault.index} of ${fault.origin}`,
+        `proven: run ${record.runId}, ${countOf(record.events, 'event')}, is leaf ${fault.index} of ${fault.origin}${fault.cosigned}`,
       );
     return typeof fault === 'string' ? VERIFIED.notValid : VERIFIED.valid;
   });
 }
 
-function keyIn(text: string): VerifierKey {
+function keyIn(text: string, read: (text: string) => VerifierKey): VerifierKey {
   try {
-    return verifierKey(text);
+    return read(text);
   } catch (error) {
     throw new UsageFault(reasonOf(error));
   }
@@ -71,23 +71,38 @@ function faultOf({ firstDifference, isValid }: VerificationResult): string | nul
   return isValid === true ? null : 'the run has not ended in this export';
 }
 
+interface Demands {
+  readonly record: VerificationResult;
+  readonly key: VerifierKey;
+  /** Null if no witness must have cosigned. */
+  readonly witness: VerifierKey | null;
+}
+
+/** The place that a proof proves. */
+interface Proven {
+  readonly index: number;
+  readonly origin: string;
+  /** Text about the witness; empty without one. */
+  readonly cosigned: string;
+}
+
 /** Why a proof does not prove a valid record, or the place that it proves. */
-function faultOfProof(
-  text: string,
-  { record, keys: [key, ...witnesses] }: { readonly record: VerificationResult; readonly keys: readonly VerifierKey[] },
-): string | { readonly index: number; readonly origin: string } {
-  if (key === undefined) return 'no key is given';
+function faultOfProof(text: string, { record, key, witness }: Demands): string | Proven {
   try {
     const { entry, index, checkpoint } = verifiedProof(text, key);
-    for (const each of witnesses) signatureLine(checkpoint, each);
+    const cosigned = witness === null ? '' : `, ${cosignedBy(witness, signatureLine(checkpoint, witness))}`;
     const leaf: unknown = JSON.parse(entry.toString());
     const isOfRun = fieldOf(leaf, 'kind') === 'run' && fieldOf(leaf, 'runId') === record.runId;
     if (!isOfRun) return 'the proof is of another run';
     const isSame = fieldOf(leaf, 'headHash') === record.headHash && fieldOf(leaf, 'events') === record.events;
     return isSame
-      ? { index, origin: checkpoint.origin }
+      ? { index, origin: checkpoint.origin, cosigned }
       : 'the export is another record of the run than the one in the ledger';
   } catch (error) {
     return `the proof: ${reasonOf(error)}`;
   }
+}
+
+function cosignedBy({ name }: VerifierKey, line: string): string {
+  return `cosigned by ${name} at ${new Date(cosignedAtMs(line)).toISOString()}`;
 }
