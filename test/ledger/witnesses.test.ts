@@ -95,7 +95,7 @@ describe('Witnesses of the ledger', () => {
     const stranger = await startWitness('witness.example/w2');
     expect((await verify(stranger.vkey)).code).to.equal(1);
     await stranger.stop();
-    bench.clear();
+    await bench.clear();
   });
 
   it('that have seen another size than recorded are asked from there', async () => {
