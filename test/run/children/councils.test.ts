@@ -427,12 +427,17 @@ describe('A council in a council', () => {
     expect((await ended(await start({}, 'four'))).final_draft).to.equal('<Trees|>');
   });
 
-  it('has a warning for items of a first node, which no draft reaches', async () => {
-    await serve();
+  it('has a warning for items of a first node, which no draft reaches, and goes on with an empty draft', async () => {
+    // An editor that repeats an empty draft has given no answer.
+    await serve(() => ({ text: 'Edited' }));
     const alone = { ...report(), nodes: report().nodes.slice(1), edges: [{ source: 'chapters', target: 'edit' }] };
     await save(CHAPTER);
     const saved = rest.read(await rest.post('/api/councils/', alone), 201, 'blueprint.json');
     expect(saved.warnings[0]?.message).to.include('Node "chapters" has no items').and.include('first node');
+    const run = await ended(await start());
+    expect(run.final_draft).to.equal('Edited');
+    expect(model.requests.map(({ promptInput: { draft } }) => draft)).to.deep.equal(['']);
+    expect(await childrenOf(run.run_id)).to.deep.equal([]);
   });
 
   it('has a warning if the other council has one', async () => {
