@@ -11,9 +11,6 @@ import { Prose } from '../../ui/prose.js';
 import type { RunRow } from '../runs/run-row.js';
 import type { RunStore } from './store.js';
 
-/** As the error of a cancelled run begins. */
-const CANCELLED = 'Cancelled by the user';
-
 interface ChildRunsProps {
   readonly store: RunStore;
   /** Shows only the runs of this step. Default: those of all. */
@@ -120,10 +117,7 @@ function statusOf(
   { end, row }: { readonly end: ChildRun['end']; readonly row: RunRow | undefined },
 ): Pick<RunRow, 'status' | 'error'> {
   if (end !== null) return { status: end.status, error: row?.error ?? end.error ?? null };
-  if (store.shown.value < store.head.value) return { status: 'running', error: null };
-  if (row !== undefined) return row;
-  // The end of a run cancels the runs that it waits for.
-  return store.isOver.value ? { status: 'failed', error: CANCELLED } : { status: 'running', error: null };
+  return row !== undefined && store.shown.value === store.head.value ? row : { status: 'running', error: null };
 }
 
 /** The results of the runs that have ended, under the titles of their items, as the draft of the step will have them. */
