@@ -5,12 +5,18 @@
 import { isOutput } from '../graph/output-node.js';
 import type { ModelFailureKind } from '../errors.js';
 import { laterOf } from '../eventsourcing/aggregate.js';
-import type { ChildEndedData, NodeCompletedData, NodeFailedData, ToolCalledData } from '../generated/schemas.js';
+import type {
+  ChildEndedData,
+  NodeCompletedData,
+  NodeFailedData,
+  RunFailedData,
+  ToolCalledData,
+} from '../generated/schemas.js';
 import { mayEnd } from './children/children.js';
 import { continueCouncil } from './children/council.js';
 import type { NextCall, Work } from './budget/work.js';
 import { missingBudget, notYetBegun, reserveCall, startWork } from './budget/work.js';
-import { fail, release } from './ends.js';
+import { endChildren, fail, release } from './ends.js';
 import { nextFrontier, stoppedSteps, unstartedNodes } from './frontier/frontier.js';
 import type { Chart, RunSnapshot } from './chart/machine.js';
 import { nodeOf } from './frontier/node-start.js';
@@ -40,9 +46,10 @@ export type RunCommand =
   | { readonly type: 'CompleteNode'; readonly result: Omit<NodeCompletedData, 'route' | 'node'> }
   /** A call of an attempt was answered, and the attempt asks to make another. */
   | { readonly type: 'ReserveCall'; readonly next: NextCall }
-  /** A council begins its step, or one of its runs has ended. */
+  /** A council begins its step. */
   | { readonly type: 'StartChildren'; readonly step: number }
-  | { readonly type: 'EndChild'; readonly end: ChildEndedData; readonly actor: string | null }
+  /** A run of a council has ended. `failure` is how this run ends, if that one was cancelled for its end. */
+  | { readonly type: 'EndChild'; readonly end: ChildEndedData; readonly failure: RunFailedData | null }
   /** An attempt has failed. `retryInMs` is null if no further attempt follows. */
   | {
       readonly type: 'FailNode';
@@ -50,6 +57,8 @@ export type RunCommand =
       readonly retryInMs: number | null;
     }
   | { readonly type: 'CancelRun'; readonly actor: string | null }
+  /** The run's parent ends. */
+  | { readonly type: 'EndWithParent'; readonly failure: RunFailedData }
   /** The service itself has a fault. */
   | { readonly type: 'FailRun'; readonly error: string }
   /** The grace of the panels that wait until a time, ISO 8601, or an earlier one, is over by this instance's timer. */
@@ -95,11 +104,13 @@ function carryOut(pending: PendingEvents, command: RunCommand): void {
     case 'EndChild':
       if (pending.run.phase.status !== 'running' || !mayEnd(pending.run, command.end)) return;
       pending.write({ type: 'ChildEnded', data: command.end });
-      return followCouncil(pending, command.end.step, command.actor);
+      return command.failure === null ? followCouncil(pending, command.end.step) : fail(pending, command.failure);
     case 'FailNode':
       return failNode(pending, command.failure, command.retryInMs);
     case 'CancelRun':
-      return cancel(pending, command.actor);
+      return fail(pending, { kind: 'cancelled', error: 'Cancelled by the user', node: null, actor: command.actor });
+    case 'EndWithParent':
+      return fail(pending, command.failure);
     case 'FailRun':
       return fail(pending, { kind: 'internal', error: command.error, node: pending.run.progress.activeNode });
     case 'ClosePanels':
@@ -182,16 +193,8 @@ function completeNode(pending: PendingEvents, result: Omit<NodeCompletedData, 'r
   }
 }
 
-function cancel(pending: PendingEvents, actor: string | null): void {
-  fail(pending, { kind: 'cancelled', error: 'Cancelled by the user', node: null, actor });
-}
-
-/**
- * Starts the next runs of a council; completes or fails its step once it has ended.
- *
- * @param actor who has cancelled its run, which is cancelled with this one
- */
-function followCouncil(pending: PendingEvents, step: number, actor: string | null = null): void {
+/** Starts the next runs of a council; completes or fails its step once it has ended. */
+function followCouncil(pending: PendingEvents, step: number): void {
   const at = pending.run.progress.frontier.find((each) => each.active && each.step === step);
   if (at === undefined) return;
   const { attempt } = at;
@@ -200,12 +203,12 @@ function followCouncil(pending: PendingEvents, step: number, actor: string | nul
     const durationMs = Math.max(0, Date.parse(pending.context.at) - Date.parse(at.startedAt));
     const usage = { inputTokens: null, outputTokens: null };
     completeNode(pending, { step, attempt, output: { draft: progress.draft }, usage, durationMs });
-  } else if (progress.kind === 'cancelled') {
-    cancel(pending, actor);
   } else if (progress.kind === 'failed') {
     const { error: message } = progress;
     const isOverBudget = progress.isOverBudget === true && pending.run.spending !== null;
     const kind = isOverBudget ? 'budget_exceeded' : 'council_failed';
+    // The council is active until its runs have ended.
+    endChildren(pending);
     recordFailure(pending, at, { step, attempt, kind, message, retryable: false });
     const error = `Node "${at.node}": ${message}`;
     fail(pending, { kind: kind === 'budget_exceeded' ? kind : 'node_failed', error, node: at.node });

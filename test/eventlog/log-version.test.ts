@@ -39,7 +39,7 @@ const ADDED: Readonly<Record<number, readonly string[]>> = {
   4: ['CheckpointCosigned', 'CheckpointSigned', 'LeafAdded'],
   5: ['ChildEnded', 'ChildStarted'],
 };
-const DIGEST = '1aa7c0e7e5966f2cfe881b4e646b2a56ed5ae0b8b0b2ca8d38809a121b7232e2';
+const DIGEST = 'c8da0da89c2da2d000adc4a4f1b7cef9a681442f3c1e7b0224e7569495ffee57';
 
 /** Words of a schema that no validator of recorded events reads. */
 const ANNOTATIONS = new Set(['$schema', '$id', 'title', 'description', 'examples', 'default', 'format']);

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import type { RecordedEvent } from '../../src/eventlog/port.js';
 import { canonical } from '../../src/eventsourcing/canonical-json.js';
-import type { RunFailureKind } from '../../src/generated/schemas.js';
+import type { RunFailedData } from '../../src/generated/schemas.js';
 import type { LanguageModel } from '../../src/models/port.js';
 import { summaryOf } from '../../src/projections/run-summary.js';
 import { failureOf } from '../../src/run/state.js';
@@ -142,7 +142,7 @@ export class World {
     await this.#until(() => this.#isAtRest, scheduler.nowMs + SETTLING_MS);
     await this.#until(() => false, scheduler.nowMs + TRAILING_MS);
     if (this.#isBroken()) return;
-    this.#mustEndTogether();
+    for (const record of this.records.values()) this.#mustEndTogether(record);
     let isChecked = false;
     checkAnswers(this).then(
       () => (isChecked = true),
@@ -231,7 +231,7 @@ export class World {
         takeAnswer: (mark, attempt) => this.#modelCalls.takeAnswer(mark, runId, attempt),
         parentEvents: ({ runId: parent, at }) => this.records.get(parent)?.events.slice(0, at + 1) ?? [],
         hasFound: (query, place) => this.#toolCalls.hasFound(query, place),
-        explains: (kind) => this.#explains(kind, runId),
+        explains: (failure) => this.#explains(failure, runId),
         recordOf: (other) => this.records.get(other) ?? null,
         mayBeDead: (instanceId) => this.faults.mayBeDead(Math.floor(Number.parseInt(instanceId, 16) / 1_000)),
       });
@@ -246,13 +246,13 @@ export class World {
     if (event.type === 'RunPaused') this.clients.paused(record);
   }
 
-  /** Whether a fault or request explains the failure of a run. */
-  #explains(kind: RunFailureKind, runId: string): boolean {
+  /** Whether a fault or request explains the failure of a run, or that of the run that has cancelled it. */
+  #explains({ kind, cause }: RunFailedData, runId: string): boolean {
     switch (kind) {
       case 'output_invalid':
         return false;
       case 'cancelled':
-        return this.clients.hasCancelled(runId) || this.#isCancelledWithOthers(runId);
+        return cause === undefined ? this.clients.hasCancelled(runId) : this.#isCancelledFor(cause, runId);
       case 'rejected':
       case 'execution_limit':
       case 'budget_exceeded':
@@ -269,32 +269,30 @@ export class World {
     }
   }
 
-  /** Whether a run ends before its parent, which must fail then, or after a crash in between with the runs of its councils. */
-  #isCancelledWithOthers(runId: string): boolean {
-    const record = this.records.get(runId);
-    const children = [...(record?.children.values() ?? [])];
-    const isOf = (id: string): boolean => failureKindOf(this.records.get(id)) === 'cancelled';
-    const isChild = (record?.state?.parentRun ?? null) !== null;
-    return isChild || children.some((each) => isOf(each.runId));
+  /** Whether a run above this one had a cause to end. */
+  #isCancelledFor({ runId: above, ...failure }: NonNullable<RunFailedData['cause']>, runId: string): boolean {
+    const isAbove = (id: string): boolean => {
+      const parent = this.records.get(id)?.state?.parentRun?.runId;
+      return parent !== undefined && (parent === above || isAbove(parent));
+    };
+    return isAbove(runId) && this.#explains(failure, above);
   }
 
-  /** A run of a council is cancelled only with its parent. */
-  #mustEndTogether(): void {
-    for (const record of this.records.values()) {
-      const parent = record.state?.parentRun?.runId;
-      if (parent === undefined || failureKindOf(record) !== 'cancelled') continue;
-      const hasFailed = failureKindOf(this.records.get(parent)) !== null;
-      this.must(
-        hasFailed,
-        'no failure without a cause',
-        () => `${record.runId} is cancelled, its parent has not failed`,
-      );
-    }
+  /** A run of a council is cancelled only with its parent, whose own failure has a cause too. */
+  #mustEndTogether(record: RunRecord): void {
+    const parent = record.state?.parentRun?.runId;
+    if (failureIn(record)?.cause === undefined || parent === undefined) return;
+    const detail = (): string => `${record.runId} is cancelled, its parent has not failed`;
+    this.must(failureIn(this.records.get(parent)) !== null, 'no failure without a cause', detail);
   }
 
+  /** Whether a run of its councils has failed, and was not cancelled. */
   #hasFailedChild(runId: string): boolean {
-    const children = this.records.get(runId)?.children ?? new Map<string, { status: string | null }>();
-    return [...children.values()].some(({ status }) => status === 'failed');
+    const children = [...(this.records.get(runId)?.children.values() ?? [])];
+    return children.some(({ runId: child }) => {
+      const failure = failureIn(this.records.get(child));
+      return failure !== null && failure.kind !== 'cancelled';
+    });
   }
 
   #model(life: Process, instance: Instance): LanguageModel {
@@ -322,7 +320,7 @@ export class World {
   }
 }
 
-function failureKindOf(record: RunRecord | undefined): RunFailureKind | null {
+function failureIn(record: RunRecord | undefined): RunFailedData | null {
   const state = record?.state ?? null;
-  return state === null ? null : (failureOf(state)?.kind ?? null);
+  return state === null ? null : failureOf(state);
 }

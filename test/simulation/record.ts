@@ -10,7 +10,7 @@ import type {
   NodeOutput,
   NodeStartedData,
   RunClaimedData,
-  RunFailureKind,
+  RunFailedData,
   RunRequestedData,
   ToolCalledData,
 } from '../../src/generated/schemas.js';
@@ -42,7 +42,7 @@ export interface HistoryKnowledge {
   /** The events of a fork's parent up to the fork. */
   parentEvents(parent: { readonly runId: string; readonly at: number }): readonly RunEvent[];
   /** Whether a fault or request explains this failure of a run. */
-  explains(kind: RunFailureKind): boolean;
+  explains(failure: RunFailedData): boolean;
   /** Whether a tool returned this hit for a query. */
   hasFound(query: string, place: number): boolean;
   /** The last event of a run, and the runs that it has started for its councils, or null if there is no such run. */
@@ -251,7 +251,7 @@ export class RunRecord {
       case 'RunFailed':
         this.#mustOutliveChildren();
         this.#mustCount(data.usage?.calls);
-        this.#must(this.#witness.explains(data.kind), 'no failure without a cause', `${data.kind}: ${data.error}`);
+        this.#must(this.#witness.explains(data), 'no failure without a cause', `${data.kind}: ${data.error}`);
         if (data.kind === 'takeover_limit')
           this.#must(this.#takeoversAtClaim > 5, 'within the budget', `ended after ${this.#takeovers} takeovers`);
         if (data.kind === 'rejected')

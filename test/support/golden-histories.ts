@@ -293,7 +293,7 @@ function childEnded(index: number, end: Pick<ChildEndedData, 'status' | 'output'
     const place = { step: at.step, node: at.node, index, child: child.runId };
     return {
       type: 'EndChild',
-      actor: null,
+      failure: null,
       end: { ...place, ...end, usage, costUsd: usage.costUsd, headHash: 'a'.repeat(64) },
     };
   };

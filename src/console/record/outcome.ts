@@ -10,7 +10,7 @@ export type Outcome = 'pending' | 'running' | 'waiting' | 'completed' | 'failed'
 export function outcomeOf(status: RunStatus, error: string | null): Outcome {
   if (status === 'paused') return 'waiting';
   if (status !== 'failed') return status;
-  if (error?.startsWith('Cancelled by the user') === true) return 'cancelled';
+  if (error?.startsWith('Cancelled ') === true) return 'cancelled';
   return error?.startsWith('Rejected') === true ? 'rejected' : 'failed';
 }
 

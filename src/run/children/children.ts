@@ -1,6 +1,6 @@
 /** The runs that the step of a council has started, folded from its events. */
 import { canonical } from '../../eventsourcing/canonical-json.js';
-import type { ChildEndedData, ChildStartedData, FoldedChild } from '../../generated/schemas.js';
+import type { ChildEndedData, ChildStartedData, FoldedChild, RunFailedData } from '../../generated/schemas.js';
 import type { Child, FrontierNode, RunProgress, RunState } from '../state.js';
 import { failureOf, finalDraftOf, finalOutputOf } from '../state.js';
 import { usageOf } from '../effort.js';
@@ -90,6 +90,24 @@ export function endOf(run: RunState): ChildEndedData | null {
     ...(failure?.kind === 'budget_exceeded' && { isOverBudget: true as const }),
     ...(failure?.kind === 'cancelled' && { isCancelled: true as const }),
   };
+}
+
+/** The failure of a run whose parent ends: it records why, because its parent's record may not say it yet. */
+export function failureWith(parent: RunState, failure: RunFailedData): RunFailedData {
+  const { kind, error, node, actor } = failure;
+  const cause = failure.cause ?? { runId: parent.runId, kind, error, node };
+  const text = `Cancelled with its parent run: ${cause.error}`;
+  return { kind: 'cancelled', error: text, node: null, ...(actor !== undefined && { actor }), cause };
+}
+
+/** How the parent of a run ends that was cancelled for its end, or null for any other run. */
+export function failureOfParent(child: RunState): RunFailedData | null {
+  const failure = failureOf(child);
+  if (failure?.cause === undefined) return null;
+  const { usage: _, ...same } = failure;
+  const { runId, ...own } = failure.cause;
+  if (runId !== child.parentRun?.runId) return same;
+  return { ...own, ...(failure.actor !== undefined && { actor: failure.actor }) };
 }
 
 /** The runs that have ended: a fork keeps them, and starts the others again, also those that were cancelled. */

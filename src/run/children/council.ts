@@ -3,7 +3,6 @@ import type { DraftItem, DraftItems, ItemsOf } from '../../draft/items.js';
 import type { ChildStartedData, ForEach } from '../../generated/schemas.js';
 import { MAX_DRAFT_BYTES, MAX_PARALLEL, MAX_TOPIC_CHARS, codePoints, isLonger } from '../../graph/limits.js';
 import { shareOf } from '../budget/spending.js';
-import { endChildren } from '../ends.js';
 import type { Branch } from '../frontier/branch.js';
 import type { PendingEvents } from '../pending-events.js';
 import type { Child, FrontierNode, RunState } from '../state.js';
@@ -15,7 +14,6 @@ const MAX_ITEMS = 200;
 export type CouncilProgress =
   | { readonly kind: 'waits' }
   | { readonly kind: 'completed'; readonly draft: string }
-  | { readonly kind: 'cancelled' }
   | { readonly kind: 'failed'; readonly error: string; readonly isOverBudget?: boolean };
 
 /** Starts the next runs of a council, unless it has ended. */
@@ -23,12 +21,7 @@ export function continueCouncil(pending: PendingEvents, at: FrontierNode): Counc
   const { run, context } = pending;
   const { forEach } = run.plan.node(at.node);
   const failed = fatalFailure(run, at);
-  if (failed !== null) {
-    endChildren(pending);
-    // One that has ended meanwhile may be why this one was cancelled.
-    const now = pending.run.progress.frontier.find(({ step }) => step === at.step) ?? at;
-    return failureOf(fatalFailure(pending.run, now) ?? failed);
-  }
+  if (failed !== null) return failureOf(failed);
   if (forEach === undefined) return continueWith(pending, at, [null]);
   const { items, fault } = readItems(at.branch, forEach, context.itemsOf);
   if (fault !== undefined) return { kind: 'failed', error: fault };
@@ -150,21 +143,17 @@ function leftOut(failed: readonly Child[]): string {
   return `Left out, because their runs failed: ${failed.map(nameOf).join('; ')}.`;
 }
 
-/** The run whose end ends its council, or null: one that has failed, else one that was cancelled. */
+/** The run whose failure fails its council, or null. */
 function fatalFailure({ plan, spending }: RunState, { node, children }: FrontierNode): Child | null {
-  const cancelled = children.find(({ end }) => end?.isCancelled === true) ?? null;
-  if (plan.node(node).onError === 'skip') return cancelled;
+  if (plan.node(node).onError === 'skip') return null;
   // A run that finishes at its budget goes on with the results that there are.
   const isFinishing = spending?.budget.onExceeded === 'finish';
-  const isFatal = ({ end }: Child): boolean =>
-    end?.status === 'failed' && end.isCancelled !== true && !(isFinishing && end.isOverBudget === true);
-  return children.find(isFatal) ?? cancelled;
+  const isFatal = ({ end }: Child): boolean => end?.status === 'failed' && !(isFinishing && end.isOverBudget === true);
+  return children.find(isFatal) ?? null;
 }
 
 function failureOf(child: Child): CouncilProgress {
-  const { error = '', isOverBudget = false, isCancelled = false } = child.end ?? {};
-  // A run is cancelled only before its parent ends: after a crash in between, its end leads to that of the parent.
-  if (isCancelled) return { kind: 'cancelled' };
+  const { error = '', isOverBudget = false } = child.end ?? {};
   return { kind: 'failed', error: `${nameOf(child)} failed: ${error}`, isOverBudget };
 }
 

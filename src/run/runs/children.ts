@@ -8,7 +8,7 @@ import type { ChildEndedData, RunFailedData, RunRequestedData } from '../../gene
 import type { TaskTracker } from '../../system/async/task-tracker.js';
 import type { System } from '../../system/system.js';
 import type { ChildUnderWay } from '../children/children.js';
-import { childrenUnderWay, endOf } from '../children/children.js';
+import { childrenUnderWay, endOf, failureOfParent, failureWith } from '../children/children.js';
 import { childRequest } from '../children/request.js';
 import { RunCorrupt, RunErased, RunFinished, RunUnknown } from '../errors.js';
 import type { DraftParser } from '../pending-events.js';
@@ -27,7 +27,7 @@ interface ChildRunsDeps {
   /** As `refuse` of the runs, also while others may not start. */
   readonly refuse: (request: RunRequestedData, failure: RunFailedData) => Promise<RunRequestedData>;
   /** @throws {RunFinished | RunUnknown | RunCorrupt | RunErased} */
-  readonly cancel: (runId: string, actor: string | null) => Promise<RunState>;
+  readonly endWithParent: (runId: string, failure: RunFailedData) => Promise<RunState>;
 }
 
 export class ChildRuns {
@@ -61,8 +61,8 @@ export class ChildRuns {
     const end = endOf(child);
     if (child.parentRun === null || end === null) return;
     await this.#deps.drafts.load();
-    const actor = failureOf(child)?.actor ?? null;
-    await this.#deps.live.get(child.parentRun.runId)?.send({ type: 'EndChild', end, actor });
+    const failure = failureOfParent(child);
+    await this.#deps.live.get(child.parentRun.runId)?.send({ type: 'EndChild', end, failure });
   }
 
   /**
@@ -73,20 +73,22 @@ export class ChildRuns {
    * @throws {ServiceStopping}
    */
   async end(before: RunState, after: RunState): Promise<readonly ChildEndedData[]> {
-    const open = isFinished(after) ? childrenUnderWay(after) : [];
-    if (open.length > 0) await this.#deps.drafts.load();
-    const actor = failureOf(after)?.actor ?? null;
-    const ends = await Promise.all(open.map((each) => this.#retried(() => this.#end(before, each, actor))));
+    const failure = failureOf(after);
+    const open = failure === null ? [] : childrenUnderWay(after);
+    if (failure === null || open.length === 0) return [];
+    await this.#deps.drafts.load();
+    const own = failureWith(before, failure);
+    const ends = await Promise.all(open.map((each) => this.#retried(() => this.#end(before, each, own))));
     return ends.flatMap((end) => end ?? []);
   }
 
-  async #end(run: RunState, { at, child }: ChildUnderWay, actor: string | null): Promise<ChildEndedData | null> {
-    const { repository, system, drafts, cancel, refuse } = this.#deps;
+  async #end(run: RunState, { at, child }: ChildUnderWay, failure: RunFailedData): Promise<ChildEndedData | null> {
+    const { repository, system, drafts, endWithParent, refuse } = this.#deps;
     const { runId } = child;
     for (;;) {
       repository.assertTakingWork();
       try {
-        return endOf(await cancel(runId, actor));
+        return endOf(await endWithParent(runId, failure));
       } catch (error) {
         if (error instanceof RunCorrupt || error instanceof RunErased) return null;
         if (error instanceof RunFinished) {
@@ -98,7 +100,7 @@ export class ChildRuns {
       try {
         // Its start may be under way on another instance: only the first of both appends is recorded.
         const request = childRequest(run, at, { child, sha256: system.sha256, itemsOf: drafts.itemsOf });
-        await refuse(request, { kind: 'cancelled', error: 'Cancelled by the user', node: null, actor });
+        await refuse(request, failure);
       } catch (error) {
         if (error instanceof AppendTooLarge) return null;
         throw error;

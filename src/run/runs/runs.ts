@@ -96,7 +96,7 @@ export class Runs {
       repository: this.#repository,
       startOnce: (request) => this.#startOnce(request),
       refuse: (request, failure) => this.#recordRefused(request, refusedRunFacts(request, failure)),
-      cancel: (runId, actor) => this.#cancel(runId, { actor, isChild: true }),
+      endWithParent: (runId, failure) => this.#cancel(runId, { type: 'EndWithParent', failure }),
     });
   }
 
@@ -221,18 +221,17 @@ export class Runs {
    */
   async cancel(runId: string, actor: string | null = null): Promise<RunState> {
     await this.#ready;
-    return await this.#tasks.track(this.#cancel(runId, { actor, isChild: false }));
+    return await this.#tasks.track(this.#cancel(runId, { type: 'CancelRun', actor }));
   }
 
-  /** @param isChild whether its parent cancels it */
   async #cancel(
     runId: string,
-    { actor: by, isChild }: { readonly actor: string | null; readonly isChild: boolean },
+    command: Extract<RunCommand, { type: 'CancelRun' | 'EndWithParent' }>,
   ): Promise<RunState> {
-    const command = { type: 'CancelRun', actor: by } as const;
     const assertMayEnd = ({ phase: { status }, parentRun }: RunState): void => {
       if (status === 'completed' || status === 'failed') throw new RunFinished({ runId, status, action: 'cancel' });
-      if (parentRun !== null && !isChild) throw new ChildNotCancelled({ runId, parent: parentRun.runId });
+      if (parentRun !== null && command.type === 'CancelRun')
+        throw new ChildNotCancelled({ runId, parent: parentRun.runId });
     };
     let endsOthers = false;
     for (;;) {

@@ -185,8 +185,9 @@ describe('A council in a council', () => {
     const problem = rest.problem(await rest.post(`/api/councils/run/${children[0]}/cancel`), 409);
     expect(problem.detail).to.include(runId);
     await rest.post(`/api/councils/run/${runId}/cancel`);
-    for (const child of children) expect((await ended(child)).error).to.equal('Cancelled by the user');
-    expect((await ended(runId)).status).to.equal('failed');
+    const error = 'Cancelled with its parent run: Cancelled by the user';
+    for (const child of children) expect((await ended(child)).error).to.equal(error);
+    expect((await ended(runId)).error).to.equal('Cancelled by the user');
   });
 
   it('is in God Mode only with its parent, which runs on while it waits', async () => {
@@ -269,7 +270,8 @@ describe('A council in a council', () => {
     );
     await save(CHAPTER, report());
     const run = await ended(await start());
-    const at = (await eventsOf(run.run_id)).findLast(({ type }) => type === 'ChildEnded')?.seq;
+    const events = await eventsOf(run.run_id);
+    let at = events.findLast(({ type }) => type === 'ChildEnded')?.seq;
     const forked = (change: object) =>
       rest.post(`/api/runs/${run.run_id}/fork`, { at, changes: { nodes: [{ id: 'chapters', ...change }] } });
     const draftOf = async (change: object) => {
@@ -279,6 +281,11 @@ describe('A council in a council', () => {
     };
     const left = 'Left out, because their runs failed: Run 1 ("Two").';
     expect(await draftOf({ on_error: 'skip' })).to.deep.equal([
+      `## One\n<Trees|One>\n\n## Three\n<Trees|Three>\n\n${left}`,
+      0,
+    ]);
+    at = events.findLast(({ type }) => type === 'NodeFailed')?.seq;
+    expect(await draftOf({ on_error: 'skip' }), 'after its failure').to.deep.equal([
       `## One\n<Trees|One>\n\n## Three\n<Trees|Three>\n\n${left}`,
       0,
     ]);

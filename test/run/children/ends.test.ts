@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { ChildEndedData, GraphNode } from '../../../src/generated/schemas.js';
+import type { ChildEndedData, GraphNode, RunFailedData } from '../../../src/generated/schemas.js';
 import { childrenUnderWay } from '../../../src/run/children/children.js';
 import { decide } from '../../../src/run/decide.js';
 import { NO_EFFORT, usageOf } from '../../../src/run/effort.js';
@@ -9,7 +9,11 @@ describe('The end of a run whose councils wait for others', () => {
   const council = { id: 'part', name: 'Part', version: 1, graph: graphOf('write') };
 
   /** The facts of the end of the second run, while the first has ended as given. */
-  function endOfSecond(first: Partial<ChildEndedData>, second: Partial<ChildEndedData>, node: Partial<GraphNode> = {}) {
+  function endOfSecond(
+    first: Partial<ChildEndedData>,
+    second: Partial<ChildEndedData>,
+    { failure = null, ...node }: Partial<GraphNode> & { readonly failure?: RunFailedData | null } = {},
+  ) {
     const fields = { role: 'council', council, forEach: 'lines', maxParallel: 2, onError: 'fail', ...node } as const;
     const { edges } = graphOf('plan -> parts');
     const story = given(graphWith([{ id: 'plan' }, { id: 'parts', ...fields }], edges))
@@ -23,23 +27,17 @@ describe('The end of a run whose councils wait for others', () => {
     });
     const [other, end] = ends;
     if (other === undefined || end === undefined) throw new Error('Two runs were expected');
-    const command = { type: 'EndChild', end, actor: 'ann' } as const;
+    const command = { type: 'EndChild', end, failure } as const;
     return decide(story.chart, story.snapshot, { command, context: contextOf('one'), ends: [other] }).facts;
   }
 
-  const cancelled = { error: 'Cancelled by the user', isCancelled: true } as const;
+  const cancelled = { error: 'Cancelled with its parent run: Cancelled by the user', isCancelled: true } as const;
 
   for (const onError of ['fail', 'skip'] as const)
-    it(`follows after a crash from a run that was cancelled with it, with "${onError}"`, () => {
-      const facts = endOfSecond({ status: 'completed', output: 'Text' }, cancelled, { onError });
+    it(`follows after a crash from a run that was cancelled for it, with "${onError}"`, () => {
+      const failure = { kind: 'cancelled', error: 'Cancelled by the user', node: null, actor: 'ann' } as const;
+      const facts = endOfSecond({ status: 'completed', output: 'Text' }, cancelled, { onError, failure });
       expect(facts.map(({ type }) => type)).to.deep.equal(['ChildEnded', 'ChildEnded', 'RunFailed']);
-      expect(facts.at(-1)?.data).to.deep.include({ kind: 'cancelled', error: 'Cancelled by the user', actor: 'ann' });
+      expect(facts.at(-1)?.data).to.deep.include(failure);
     });
-
-  it('names the run that has failed, although another one was cancelled for it and comes first', () => {
-    const facts = endOfSecond({ error: 'no answer' }, cancelled);
-    expect(facts.map(({ type }) => type)).to.deep.equal(['ChildEnded', 'ChildEnded', 'NodeFailed', 'RunFailed']);
-    const error = 'Node "parts": Run 0 ("One") failed: no answer';
-    expect(facts.at(-1)?.data).to.deep.include({ kind: 'node_failed', error });
-  });
 });
