@@ -75,8 +75,9 @@ export class Documents {
     return this.#api.json({ path: pathOf('documents', 'search'), query: { q, top_k: topK }, signal });
   }
 
-  /** Removes a document from the search. @throws {NotFoundError} */
-  async delete(id: string, { signal }: CallOptions = {}): Promise<void> {
-    await this.#api.json({ method: 'DELETE', path: pathOf('documents', id), signal });
+  /** Erases a document. The reason stays in the ledger for ever. @throws {NotFoundError} */
+  async delete(id: string, { reason, signal }: CallOptions & { readonly reason?: string } = {}): Promise<void> {
+    const body = reason === undefined ? {} : { body: { reason } };
+    await this.#api.json({ method: 'DELETE', path: pathOf('documents', id), signal, ...body });
   }
 }

@@ -54,6 +54,14 @@ describe('The erasure of a document', () => {
     expect(leaves[0]).to.deep.include({ kind: 'erasure', what: 'document', id, actor: null });
   });
 
+  it('takes the reason of a request, at most 500 characters, into the leaf', async () => {
+    const send = (reason: string) => rest.send('DELETE', `/api/documents/${id}`, { body: { reason } });
+    rest.problem(await send('x'.repeat(501)), 422);
+    expect((await send('asked')).status).to.equal(204);
+    for await (const { data } of service.context.log.readStream('ledger'))
+      expect(JSON.parse(data)).to.include({ what: 'document', reason: 'asked' });
+  });
+
   it('lets the same file be uploaded and erased again, also after restarts', async () => {
     for (let round = 0; round < 3; round += 1) {
       expect(await remove()).to.equal(204);

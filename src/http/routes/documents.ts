@@ -7,6 +7,7 @@ import type { Ingested } from '../../documents/store.js';
 import type { ChunkRange, NumberedChunk } from '../../documents/stored-chunks.js';
 import type { CitedChunk } from '../../council/tools/pdf-reader.js';
 import { readDocumentQuery } from '../../council/tools/pdf-reader.js';
+import { bodyOf } from '../body.js';
 import { pageOf } from '../query.js';
 import { RequestRefused, brokenRules } from '../../api/problems.js';
 import { queryOf } from '../query.js';
@@ -219,6 +220,7 @@ function verifyRoute(http: HttpContext): Route {
 }
 
 function deleteRoute(http: HttpContext): Route {
+  const body = bodyOf(http, 'erase-request.json', { isRequired: false });
   return {
     method: 'DELETE',
     path: '/api/documents/{document_id}',
@@ -226,12 +228,14 @@ function deleteRoute(http: HttpContext): Route {
     name: 'deleteDocument',
     summary: 'Erases a document: agents no longer find it; runs keep the chunks they have read',
     description:
-      'The ledger gets a leaf with the time and the key, then the texts of the document leave the log, the lists and the search.',
+      'The ledger gets a leaf with the time, the key and the reason, then the texts of the document leave the log, the lists and the search.',
     tag: 'documents',
+    body,
     success: { status: 204, description: 'The document is erased', schema: null },
     async handle(ctx, { actor }) {
+      const { reason = null } = await body.read(ctx);
       const documentId = documentIdIn(ctx);
-      const erasing = http.eraseDocument(documentId, { actor, reason: null });
+      const erasing = http.eraseDocument(documentId, { actor, reason });
       await http.withinDeadline(erasing, outcomeUnknown(documentStream(documentId)));
       http.log.info({ documentId, actor }, 'document erased');
       return { status: 204, body: null };
