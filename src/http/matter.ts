@@ -102,7 +102,7 @@ async function councilErrors(
     const inner = await withinDeadline(innerCouncils({ id, nodes }, (each) => blueprints.find(each)));
     const known = new Set(before.map(({ council }) => council));
     const missing = nodes.filter((node) => inner.get(node.id) === null && !known.has(node.council));
-    return missing.map(({ id: node }) => at(node, 'No such council'));
+    return missing.map(({ id: node, council }) => at(node, `No such council: "${council}". Save it before this one`));
   } catch (error) {
     if (error instanceof CouncilNestingRefused) return [at(error.data.node, error.message)];
     throw error;

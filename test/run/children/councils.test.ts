@@ -428,7 +428,7 @@ describe('A council in a council', () => {
       rest.problem(await rest.post('/api/councils/', body), 422).detail;
     expect(await refused(holds('five', 'four'))).to.include('more than 3 deep');
     expect(await refused(holds('self', 'self'))).to.include('would contain itself');
-    expect(await refused(holds('lost', 'nowhere'))).to.include('No such council');
+    expect(await refused(holds('lost', 'nowhere'))).to.include('No such council: "nowhere"');
     const circle = await rest.send('PUT', '/api/councils/chapter', { body: { nodes: holds('', 'three').nodes } });
     expect(rest.problem(circle, 422).detail).to.include('would contain itself');
     expect((await ended(await start({}, 'four'))).final_draft).to.equal('<Trees|>');
