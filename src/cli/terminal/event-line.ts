@@ -105,8 +105,10 @@ const SUMMARIES: Readonly<Record<RunFactType, (data: Data, most: number) => stri
     return `${itemText(item, most)}${textOf(status)}, ${totalsText(usage)}: ${result}`;
   },
   NodeCompleted: ({ member, output, route, usage, costUsd, model }, most) => {
-    const cost = [...routeOf(route), costOf(usage, { costUsd, model })].join(', ');
-    return `${memberText(member, most)}${cost}: ${outputText(recordOf(output), most)}`;
+    // A council makes no calls of its own.
+    const isCouncil = model === undefined && costUsd === undefined;
+    const cost = [...routeOf(route), ...(isCouncil ? [] : [costOf(usage, { costUsd, model })])].join(', ');
+    return `${memberText(member, most)}${cost === '' ? '' : `${cost}: `}${outputText(recordOf(output), most)}`;
   },
   NodeFailed: ({ member, kind, message, attempt, retryable, fallbackTo, outageMs, usage, ...of }, most) => {
     const nextModel = typeof fallbackTo === 'string' ? fallbackTo : undefined;
