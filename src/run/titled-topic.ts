@@ -1,4 +1,4 @@
-import type { HistoryRecord } from '../../generated/schemas.js';
+import type { HistoryRecord } from '../generated/schemas.js';
 
 /** The topic, after the title of its item for a run that a council has started: the runs of a council may share a topic. */
 export function titledTopic({

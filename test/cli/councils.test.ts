@@ -33,6 +33,9 @@ describe('The commands, for a council in a council', () => {
     const tree = told.stdout.split('\n').flatMap((line) => /└ .*?(?=,)/.exec(line)?.[0] ?? []);
     expect(tree).to.deep.equal(['└ 0 "One"', '└ 0 "One"', '└ 1 "Two"', '└ 1 "Two"', '└ 2 "Three"', '└ 2 "Three"']);
     expect(told.stdout).to.match(/ChildEnded .*└ 1 "Two", failed, .*no answer$/m);
+    expect(told.stdout).to.match(/NodeCompleted +chapters +to edit: draft of/);
+    const listed = await bench.council(['runs', '--parent-run', runId, '--url', service.url]);
+    expect(listed.stdout.match(/\w+ · Trees/g)).to.deep.equal(['Three · Trees', 'Two · Trees', 'One · Trees']);
     // A council around this one has the same runs, one level deeper.
     const around = { id: 'around', name: 'Around', nodes: [{ id: 'whole', type: 'council', council: 'report' }] };
     expect((await rest.post('/api/councils/', around)).status).to.equal(201);

@@ -2,6 +2,7 @@
 import type { CouncilClient, ExportOptions, RunFilters } from '../../client/client.js';
 import type { HistoryRecord } from '../../generated/schemas.js';
 import { dollarText } from '../../run/cost-text.js';
+import { titledTopic } from '../../run/titled-topic.js';
 import { nodeSystem } from '../../system/system.js';
 import { writeAtomically } from '../records/files.js';
 import { inOneLine, printable, printableJson } from '../terminal/printer.js';
@@ -143,11 +144,11 @@ async function list(
 }
 
 function rowOf({ id, status, trial, usage, ...run }: HistoryRecord): readonly string[] {
-  const { created_at: createdAt, critic_score: score, blueprint_id: blueprint, input_topic: topic } = run;
+  const { created_at: createdAt, critic_score: score, blueprint_id: blueprint } = run;
   const cost = usage?.cost_usd ?? null;
   const council = trial ? 'trial' : (blueprint ?? 'built-in');
   const cells = [id, createdAt ?? '-', status, String(score ?? '-'), cost === null ? '?' : dollarText(cost), council];
-  return [...cells, topic].map(inOneLine);
+  return [...cells, titledTopic(run)].map(inOneLine);
 }
 
 async function exportRuns(

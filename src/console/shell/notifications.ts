@@ -1,7 +1,7 @@
 /** Notifies users of new pauses with browser notifications and a count in the title, if they switch that on. */
 import { computed, effect, signal, untracked } from '@preact/signals';
 import type { Approval } from '../../generated/schemas.js';
-import { titledTopic } from '../record/titled-topic.js';
+import { titledTopic } from '../../run/titled-topic.js';
 import { pendingApprovals } from './council.js';
 import { navigate, pageUrl, path, query } from './router.js';
 import { actor, may, lockIfUnauthorized } from './session.js';

@@ -3,7 +3,7 @@ import { useSignal } from '@preact/signals';
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { Approval } from '../../../generated/schemas.js';
 import { countOf } from '../../record/counts.js';
-import { titledTopic } from '../../record/titled-topic.js';
+import { titledTopic } from '../../../run/titled-topic.js';
 import { actor } from '../../shell/session.js';
 import { Button } from '../../ui/controls.js';
 import { Since } from '../../ui/time.js';

@@ -5,7 +5,7 @@ import { BUDGET_ENDS, REJECTED } from '../../../run/budget/end.js';
 import { costText, unpricedModels } from '../../../run/cost-text.js';
 import { shortCount } from '../../record/counts.js';
 import { withLabels } from '../../record/page-words.js';
-import { titledTopic } from '../../record/titled-topic.js';
+import { titledTopic } from '../../../run/titled-topic.js';
 
 /** Longest text in a row, in characters: a list may have 100,000 runs. */
 const TEXT_CHARS = 240;
