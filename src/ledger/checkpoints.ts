@@ -310,13 +310,21 @@ export class Checkpoints {
         old = seen;
         continue;
       }
-      if (status !== 200) throw new Error(`it answers ${status}${seen === null ? '' : `: it has seen ${seen} leaves`}`);
+      if (status !== 200) throw new Error(refusal(status, seen, size));
       // 3. Record its signature.
       const line = signatureLine({ text, lines: body.split('\n') }, key);
       const fact = { type: 'CheckpointCosigned', data: { size, name: key.name, line } } as const;
       return await this.#append(() => ((this.#cosigned.get(key.name)?.size ?? 0) < size ? [fact] : []));
     }
   }
+}
+
+/** What the refusal of a witness means. @param seen leaves that it says it has seen, or null */
+function refusal(status: number, seen: number | null, size: number): string {
+  const means = 'this log is an older copy or was rewritten, or another one has its origin';
+  if (status === 409 && seen !== null)
+    return `it has seen ${seen} leaves, and this ledger has ${size}${seen >= size ? `: ${means}` : ''}`;
+  return `it answers ${status}${status === 422 ? `, the checkpoint does not continue what it has seen: ${means}` : ''}`;
 }
 
 function isSignedBy(checkpoint: Checkpoint, key: VerifierKey): boolean {

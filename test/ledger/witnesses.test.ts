@@ -1,9 +1,10 @@
 import { expect } from 'chai';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readConfig } from '../../src/config.js';
 import { checkpointText, newKeyPem, noteSigner, vkeyText } from '../../src/ledger/note.js';
 import { councilBench } from '../support/council-command.js';
+import { fieldOf } from '../../src/system/untrusted.js';
 import { restClient } from '../support/rest-client.js';
 import type { RestClient } from '../support/rest-client.js';
 import type { RunningService } from '../support/running-service.js';
@@ -36,7 +37,7 @@ describe('Witnesses of the ledger', () => {
     dir.remove();
   });
 
-  const serve = async (): Promise<void> => {
+  const serve = async (dataDir = dir.path): Promise<void> => {
     const { ledger } = readConfig(
       {
         CHECKPOINT_INTERVAL_S: '1',
@@ -46,7 +47,7 @@ describe('Witnesses of the ledger', () => {
       },
       () => `# ours\n${witness.vkey} ${witness.url}\n\n`,
     );
-    service = await startService({ dataDir: dir.path, ledger });
+    service = await startService({ dataDir, ledger });
     rest = restClient(service.url);
   };
   const state = async (): Promise<LedgerState> => rest.read(await rest.get('/api/ledger'), 200, 'ledger.json');
@@ -126,6 +127,26 @@ describe('Witnesses of the ledger', () => {
     const thief = noteSigner('example.com/council', newKeyPem());
     const note = thief.sign(checkpointText({ origin: 'example.com/council', size: 3, root: Buffer.alloc(32) }));
     expect(witness.add(`old 2\n\n${note}`).status, vkeyText(thief.key)).to.equal(403);
+  });
+
+  it('that have seen more leaves than an older copy has are told apart in the log from those that fail', async () => {
+    const older = tempDir();
+    await serve();
+    await trusted();
+    await service.stop();
+    cpSync(dir.path, older.path, { recursive: true });
+    await serve();
+    await rest.start();
+    await rest.start();
+    await cosigned(2);
+    await service.stop();
+    await serve(older.path);
+    await rest.start();
+    const reasons = (): readonly string[] => service.faults.map((fault) => String(fieldOf(fault, 'err')));
+    await untilTrue(async () => reasons().some((line) => line.includes('older copy')));
+    expect(reasons().filter((line) => line.includes('older copy'))[0]).to.include('it has seen 2 leaves');
+    await service.stop();
+    older.remove();
   });
 
   it('that hang, refuse or are away delay neither runs nor checkpoints, nor the stop', async () => {
