@@ -4,6 +4,8 @@ import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { canonical } from '../../src/eventsourcing/canonical-json.js';
+import { openEmbeddedLog } from '../../src/eventlog/embedded/log.js';
+import { leafEvent } from '../../src/ledger/events.js';
 import { checkpointText, noteSigner } from '../../src/ledger/note.js';
 import { LogUnreadable } from '../../src/eventlog/port.js';
 import { nodeSystem } from '../../src/system/system.js';
@@ -214,6 +216,31 @@ describe('An attacker with the files', function () {
     expect(verified.valid).to.equal(false);
     expect(verified.first_difference?.what).to.equal('its last event has another hash than its leaf in the ledger');
     await service.stop();
+  });
+
+  it('who adds an erasure of a rewritten run, or of a document with the id of a run, is found by the check', async () => {
+    const [runId = ''] = runs;
+    const expectForged = async (what: 'run' | 'document', attacked: (attack: ReturnType<typeof attacker>) => void) => {
+      const { path, attack } = stolen();
+      attacked(attack);
+      const log = await openEmbeddedLog({ file: join(path, 'log.sqlite') });
+      const forged = { events: 1, headHash: '0'.repeat(64), erasedAt: nodeSystem().now(), reason: null, actor: null };
+      const leaf = leafEvent({ kind: 'erasure', what, id: runId, ...forged }, nodeSystem(), `run-${runId}`);
+      await log.append('ledger', [leaf], 3);
+      await log.close();
+      expect((await check(path)).stdout).to.match(/not the one in the ledger|is missing, and no leaf erases it/);
+      await expectFound(path, 1, /not the one in the ledger|is missing, and no leaf erases it/);
+    };
+    const rewrite = (attack: ReturnType<typeof attacker>): void => {
+      attack.rewrite(`run-${runId}`, (data) => data.replaceAll('Sea', 'Lea').replaceAll('Sun', 'Bun'));
+      attack.forgetViews();
+    };
+    await expectForged('run', rewrite);
+    await expectForged('document', rewrite);
+    await expectForged('document', (attack) => {
+      attack.remove(`run-${runId}`);
+      attack.forgetViews();
+    });
   });
 
   it('who also rewrites its leaf is refused by the start, unless new checkpoints are signed too', async () => {

@@ -17,9 +17,10 @@ export interface LedgerDifference {
   readonly what: string;
 }
 
-/** A leaf whose run has another record, unless a later leaf erases the run. */
+/** A leaf whose run has another record, or none although no later leaf erases the run. */
 interface Misfit extends LedgerDifference {
   readonly runId: string;
+  readonly isMissing: boolean;
 }
 
 /**
@@ -42,9 +43,8 @@ export async function ledgerDifferences(
     tree.add(leafHash(entryOf(event)));
     const { size } = tree;
     const leaf = leafOf(event);
-    if (leaf.kind === 'erasure') erased.add(leaf.id);
-    const what = leaf.kind === 'run' ? whyMisfit(leaf, chains) : null;
-    if (what !== null && leaf.kind === 'run') misfits.push({ runId: leaf.runId, size, what });
+    if (leaf.kind === 'run') misfits.push(...misfitOf(leaf, chains).map((misfit) => ({ ...misfit, size })));
+    else if (leaf.what === 'run') erased.add(leaf.id);
     const root = checkpoints.get(size)?.root.equals(tree.root());
     if (root === false) found.push({ size, what: 'the root of the ledger is not the root in the checkpoint' });
   };
@@ -57,20 +57,25 @@ export async function ledgerDifferences(
   const largest = [...checkpoints.keys()].reduce((one, other) => Math.max(one, other), 0);
   if (tree.size < largest)
     found.push({ size: tree.size + 1, what: `the ledger ends before it, and the checkpoint covers ${largest} leaves` });
-  return [...found, ...misfits.filter(({ runId }) => !erased.has(runId))]
+  return [...found, ...misfits.filter(({ runId, isMissing }) => !isMissing || !erased.has(runId))]
     .filter(({ size }) => saved === null || size <= saved.size)
     .sort((one, other) => one.size - other.size);
 }
 
-/** Why the record of a run does not fit its leaf, or null. */
-function whyMisfit(leaf: Extract<Leaf, { kind: 'run' }>, chains: StreamChains): string | null {
-  const stream = runStream(leaf.runId);
+/** Why the record of a run does not fit its leaf; empty if it does. */
+function misfitOf(
+  { runId, headHash, events }: Extract<Leaf, { kind: 'run' }>,
+  chains: StreamChains,
+): readonly Omit<Misfit, 'size'>[] {
+  const stream = runStream(runId);
   const end = chains.endOf(stream);
-  if (end === null) return `the record of run ${leaf.runId} is missing, and no leaf erases it`;
+  if (end === null)
+    return [{ runId, isMissing: true, what: `the record of run ${runId} is missing, and no leaf erases it` }];
   const fault = chains.faults.get(stream);
-  if (fault !== undefined) return `event ${fault.revision} of run ${leaf.runId}: ${fault.reason}`;
-  if (end.hash === leaf.headHash && end.revision === leaf.events - 1) return null;
-  return `the record of run ${leaf.runId} is not the one in the ledger`;
+  if (fault !== undefined)
+    return [{ runId, isMissing: false, what: `event ${fault.revision} of run ${runId}: ${fault.reason}` }];
+  if (end.hash === headHash && end.revision === events - 1) return [];
+  return [{ runId, isMissing: false, what: `the record of run ${runId} is not the one in the ledger` }];
 }
 
 /** The recorded checkpoints of the newest origin, by size. */
