@@ -20,17 +20,14 @@ interface Station {
   readonly title: string | null;
 }
 
-/** Where a run has started another one. */
-type ChildStart = Pick<ParentRun, 'runId' | 'node' | 'step' | 'index'>;
-
-export function Trail({ of }: { readonly of: ChildStart }) {
+export function Trail({ of }: { readonly of: ParentRun }) {
   const { state } = useResource(`trail ${of.runId} ${of.step} ${of.index}`, (signal) => stationsTo(of, signal));
   const { value: found } = state;
   // The parent may be erased, or the service away.
   const stations =
     found.status === 'ready'
       ? found.value
-      : [{ runId: of.runId, topic: '', council: null, node: of.node, title: null }];
+      : [{ runId: of.runId, topic: '', council: null, node: of.node, title: of.title ?? null }];
   return (
     <nav class="row small trail" aria-label="Parent runs">
       {stations.map(({ runId, topic, council: name, node, title }, at) => (
@@ -53,18 +50,12 @@ function shortened(text: string): string {
 }
 
 /** From the outermost run to the parent. */
-async function stationsTo({ runId, step, index }: ChildStart, signal: AbortSignal): Promise<readonly Station[]> {
-  let before: readonly Station[] = [];
-  let known = { topic: '', council: null as string | null };
-  let labels = new Map<string, string>();
+async function stationsTo({ runId, node, title = null }: ParentRun, signal: AbortSignal): Promise<readonly Station[]> {
   for await (const { type, data } of council.run(runId).events({ signal })) {
-    if (type === 'RunRequested') {
-      if (data.parentRun !== undefined) before = await stationsTo(data.parentRun, signal);
-      known = { topic: data.inputTopic, council: data.blueprintName };
-      labels = new Map(data.graph.nodes.map(({ id, label }) => [id, label]));
-    } else if (type === 'ChildStarted' && data.step === step && data.index === index) {
-      return [...before, { runId, ...known, node: labels.get(data.node) ?? data.node, title: data.title ?? null }];
-    }
+    if (type !== 'RunRequested') break;
+    const before = data.parentRun === undefined ? [] : await stationsTo(data.parentRun, signal);
+    const label = data.graph.nodes.find(({ id }) => id === node)?.label ?? node;
+    return [...before, { runId, topic: data.inputTopic, council: data.blueprintName, node: label, title }];
   }
-  throw new Error(`Run ${runId} has not started this run`);
+  throw new Error(`Run ${runId} does not begin with its request`);
 }
