@@ -50,12 +50,15 @@ function shortened(text: string): string {
 }
 
 /** From the outermost run to the parent. */
-async function stationsTo({ runId, node, title = null }: ParentRun, signal: AbortSignal): Promise<readonly Station[]> {
+async function stationsTo({ runId, node, title }: ParentRun, signal: AbortSignal): Promise<readonly Station[]> {
   for await (const { type, data } of council.run(runId).events({ signal })) {
     if (type !== 'RunRequested') break;
     const before = data.parentRun === undefined ? [] : await stationsTo(data.parentRun, signal);
     const label = data.graph.nodes.find(({ id }) => id === node)?.label ?? node;
-    return [...before, { runId, topic: data.inputTopic, council: data.blueprintName, node: label, title }];
+    return [
+      ...before,
+      { runId, topic: data.inputTopic, council: data.blueprintName, node: label, title: title ?? null },
+    ];
   }
   throw new Error(`Run ${runId} does not begin with its request`);
 }
