@@ -322,6 +322,7 @@ const RULES: Readonly<Record<string, Rule>> = {
       'run/budget/end',
       'run/cost-text',
       'run/failure-texts',
+      'run/titled-topic',
       'system/dollars',
     ],
     types: ['generated', 'run/history'],

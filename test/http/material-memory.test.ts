@@ -16,7 +16,8 @@ const MATERIAL_BYTES = 100_000;
 
 describe(`The materials of ${RUNS} runs in flight`, () => {
   it('are in memory once for each run', async () => {
-    const silent = createServer(() => undefined).listen(0, '127.0.0.1');
+    let calls = 0;
+    const silent = createServer(() => (calls += 1)).listen(0, '127.0.0.1');
     await once(silent, 'listening');
     const { port } = silent.address() as AddressInfo;
     const dir = tempDir();
@@ -35,8 +36,9 @@ describe(`The materials of ${RUNS} runs in flight`, () => {
         const reply = await rest.post('/api/councils/run', { input_topic: 'The lease', material });
         await rest.until(rest.read(reply, 202, 'run-start.json').run_id, ({ status }) => status === 'running');
       };
-      // The calls in flight are those of the first runs.
+      // The calls in flight are those of the first runs: one model has at most three quarters of them.
       for (let run = 0; run < 4; run += 1) await start('');
+      await untilTrue(() => calls === 3);
       const before = await reachableBytes(service);
       for (let run = 0; run < RUNS; run += 1) await start(`${run} `.padEnd(MATERIAL_BYTES, 'A clause of the lease. '));
       // The read models may still be reading the last ones.

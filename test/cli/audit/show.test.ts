@@ -255,12 +255,13 @@ describe('The line of an event of a panel', () => {
   it('names the member', () => {
     const of = { member: 'ash', panelStep: 1, step: 1, attempt: 1 };
     expect(lineOf('NodeStarted', { ...of, model: MODEL })).to.match(/ ash: step 1, openai\/oak$/);
-    expect(lineOf('NodeCompleted', { ...of, output: { answer: 'Yes.' } })).to.match(/ ash: .*: answer of 4 characters/);
-    expect(lineOf('NodeCompleted', { ...of, output: { ranking: ['B', 'A'], comment: 'So' } })).to.match(
+    const by = { ...of, model: MODEL };
+    expect(lineOf('NodeCompleted', { ...by, output: { answer: 'Yes.' } })).to.match(/ ash: .*: answer of 4 characters/);
+    expect(lineOf('NodeCompleted', { ...by, output: { ranking: ['B', 'A'], comment: 'So' } })).to.match(
       / ash: .*: ranked B, A "So"$/,
     );
     const analysis = { consensus: ['x'], contradictions: [], blind_spots: ['y', 'z'] };
-    expect(lineOf('NodeCompleted', { output: { analysis } })).to.match(
+    expect(lineOf('NodeCompleted', { ...by, output: { analysis } })).to.match(
       /: analysis: consensus 1, contradictions 0, blind spots 2$/,
     );
     expect(lineOf('NodeFailed', { ...of, kind: 'refused', message: 'No.', retryable: false, final: true })).to.match(
