@@ -25,7 +25,11 @@ export function documentStream(documentId: string): string {
   return `document-${documentId}`;
 }
 
-/** The stream of a document after an erasure, by the number of its leaf; null: it was not erased. */
+/**
+ * The stream of a document after its last erasure.
+ *
+ * @param leaf number of the leaf of that erasure, or null if the document was never erased
+ */
 export function documentStreamSince(documentId: string, leaf: number | null): string {
   return leaf === null ? documentStream(documentId) : `${documentStream(documentId)}+${leaf}`;
 }
