@@ -44,16 +44,19 @@ function citedIn(paragraph: string, urls: ReadonlySet<string>): readonly CitedPl
     .slice(0, MAX_CITATIONS);
   const quotations = citations.length === 0 ? [] : quotationsIn(paragraph);
   const cited: CitedPlace[] = [];
-  let [before, begun] = [0, 0];
+  let previousEnd = 0;
+  /** Number of quotations that begin before the citation. */
+  let earlier = 0;
   for (const { source, start, at, end } of citations) {
     const last = cited.at(-1);
-    const isBeside = last !== undefined && start - before <= MAX_BESIDE && BESIDE.test(paragraph.slice(before, start));
-    while ((quotations[begun]?.from ?? at) < at) begun += 1;
+    const isBeside =
+      last !== undefined && start - previousEnd <= MAX_BESIDE && BESIDE.test(paragraph.slice(previousEnd, start));
+    while ((quotations[earlier]?.from ?? at) < at) earlier += 1;
     const quoted = isBeside
       ? last.quoted
-      : quotedBefore(paragraph, quotations.slice(0, begun), { from: before, start, at });
+      : quotedBefore(paragraph, quotations.slice(0, earlier), { from: previousEnd, start, at });
     cited.push({ source, end, quoted });
-    before = end;
+    previousEnd = end;
   }
   return cited;
 }
