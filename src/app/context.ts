@@ -53,7 +53,7 @@ const DEADLINE_SPREAD_MS = 250;
 
 export interface Context {
   readonly log: EventLog;
-  readonly runs: Runs;
+  readonly registry: Runs;
   readonly queries: RunQueries;
   /** Drafts while the models of this instance write them. */
   readonly tokens: TokenBus;
@@ -136,10 +136,10 @@ export async function createContext(config: ContextConfig, deps: ContextDeps, re
     const erasures = { log: record.log, history: stores.history };
     erasure.of = (runId) => erasureOf(runId, erasures);
     erasure.ofDocument = (id) => documentErasedAt(id, erasures);
-    const engine = createRuns(config, deps, stores);
-    const readSide = createReadSide(deps, stores, engine);
-    connect(deps, { ...stores, ...engine, ...readSide });
-    return withRecovery(deps, { ...stores, ...engine, ...readSide });
+    const runs = createRuns(config, deps, stores);
+    const readSide = createReadSide(deps, stores, runs);
+    connect(deps, { ...stores, ...runs, ...readSide });
+    return withRecovery(deps, { ...stores, ...runs, ...readSide });
   } catch (error) {
     await record.log.close();
     throw error;
@@ -188,7 +188,7 @@ interface RunSide {
   readonly charts: ChartCache;
   readonly schemaChecker: SchemaChecker;
   readonly outputChecker: SchemaChecker;
-  readonly runs: Runs;
+  readonly registry: Runs;
   /** Null where no other instance shares the log. */
   readonly cluster: Cluster | null;
   readonly members: Members;
@@ -219,7 +219,7 @@ function createRuns(config: ContextConfig, deps: ContextDeps, stores: CountedSto
     new FailureDetector({ ...settings, instanceId, system, predecessors: dataDir.recordInstance(instanceId) });
   // Schemas that requests bring do not delay the values of runs.
   const [schemaChecker, outputChecker] = [new SchemaChecker(system), new SchemaChecker(system)];
-  const runs = new Runs({
+  const registry = new Runs({
     drafts,
     outputErrors: (schema, value) => outputChecker.errorsOf(schema, value),
     log,
@@ -247,14 +247,14 @@ function createRuns(config: ContextConfig, deps: ContextDeps, stores: CountedSto
       system,
       instanceId,
       failureDetector,
-      runs,
+      registry,
       corruptRuns,
       logger,
       projector: stores.projector,
       onLogReplaced: (error) => deps.onLogBroken?.(error),
     });
   const spreadMs = cluster === null ? 0 : DEADLINE_SPREAD_MS;
-  const deadlines = new Deadlines({ system, instanceId, spreadMs, history, runs, corruptRuns, logger });
+  const deadlines = new Deadlines({ system, instanceId, spreadMs, history, registry, corruptRuns, logger });
   const members =
     failureDetector === null
       ? ALONE
@@ -265,7 +265,7 @@ function createRuns(config: ContextConfig, deps: ContextDeps, stores: CountedSto
           clockSkewMs: () => cluster?.clockSkewMs ?? null,
           remember: (isNeeded: (instanceId: string) => boolean) => failureDetector.remember(isNeeded),
         };
-  return { model, prices, tokens, charts, schemaChecker, outputChecker, runs, cluster, members, deadlines };
+  return { model, prices, tokens, charts, schemaChecker, outputChecker, registry, cluster, members, deadlines };
 }
 
 const ALONE: Members = {
@@ -310,14 +310,14 @@ function createReadSide({ system, logger }: ContextDeps, parts: Stores, { model,
 
 /** Subscribes objects to those that were created before them. */
 function connect({ logger, consumers = [] }: ContextDeps, parts: CountedStores & RunSide & ReadSide): void {
-  const { models, runs, cluster, deadlines, feed, states, corruptRuns, corruptDocuments, documents } = parts;
+  const { models, registry, cluster, deadlines, feed, states, corruptRuns, corruptDocuments, documents } = parts;
   const { projector, authenticator, counts, seen } = parts;
   states.subscribe(counts);
   const clusters = cluster === null ? [] : [cluster];
   // In this order they receive each event of the log.
-  const children = { categories: ['run'], onRunFolded: runs.onRunFolded.bind(runs) };
+  const children = { categories: ['run'], onRunFolded: registry.onRunFolded.bind(registry) };
   projector.subscribe(...clusters, deadlines, documents, authenticator, feed, seen, children, ...consumers);
-  for (const each of clusters) runs.subscribe(each);
+  for (const each of clusters) registry.subscribe(each);
   corruptRuns.subscribe(
     { onRunCorrupt: (err) => logger.error({ runId: err.data.runId, err }, 'run: its record is corrupt') },
     ...clusters,
@@ -338,7 +338,7 @@ function connect({ logger, consumers = [] }: ContextDeps, parts: CountedStores &
 /** Completes the context with the audits, the recovery of runs and `stop`, and starts to fold the log. */
 function withRecovery(deps: ContextDeps, parts: CountedStores & RunSide & ReadSide): Context {
   const { system, logger } = deps;
-  const { log, runs, cluster, deadlines, history, models, documents, projector, feed, logFeed } = parts;
+  const { log, registry, cluster, deadlines, history, models, documents, projector, feed, logFeed } = parts;
   const audits = new RunAudits({ ...parts, system, logger });
   const councils = new BlueprintAudits({ ...parts, system, logger });
   const recovery = new Recovery({ ...parts, audits, councils, system, logger });
@@ -353,8 +353,8 @@ function withRecovery(deps: ContextDeps, parts: CountedStores & RunSide & ReadSi
       feed.stop();
       logFeed.stop();
       await Promise.all([cluster?.stop(), audits.stop(), councils.stop()]);
-      // In parallel, because a deadline that is being applied waits for the log until the runs stop.
-      await Promise.all([deadlines.stop(), runs.stop(), parts.blueprints.stop(), parts.authenticator.stop()]);
+      // In parallel, because a deadline that is being applied waits for the log until the registry stops.
+      await Promise.all([deadlines.stop(), registry.stop(), parts.blueprints.stop(), parts.authenticator.stop()]);
       await Promise.all([parts.schemaChecker.stop(), parts.outputChecker.stop()]);
       await documents.stop(history.checkpoint);
       await projector.stop();

@@ -12,11 +12,11 @@ type Edges = Pick<
 
 /** @returns a function that reads all figures and returns their text */
 export function metricsWith(context: Context, edges: Edges): () => Promise<MetricsText> {
-  const { counts, runs, model, queries, readiness, members } = context;
+  const { counts, registry, model, queries, readiness, members } = context;
   return metricsOf({
     ...edges,
     counts,
-    runLoad: () => runs.counts(),
+    runLoad: () => registry.counts(),
     modelUses: () => model.uses(),
     unfinishedRuns: () => unfinishedRuns(queries),
     lagMs: () => readiness.lagMs(),

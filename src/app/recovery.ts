@@ -24,7 +24,7 @@ export interface RecoveryDeps {
   readonly projector: Projector;
   readonly documents: Documents;
   readonly corruptRuns: CorruptRuns;
-  readonly runs: Runs;
+  readonly registry: Runs;
   readonly cluster: Cluster | null;
   readonly deadlines: Deadlines;
   readonly audits: RunAudits;
@@ -79,12 +79,12 @@ export class Recovery {
    * old one.
    */
   recover(unfinished: readonly UnfinishedRun[]): void {
-    const { cluster, deadlines, runs, logger } = this.#deps;
-    const intact = this.#withoutCorrupt(unfinished);
+    const { cluster, deadlines, registry, logger } = this.#deps;
+    const runs = this.#withoutCorrupt(unfinished);
     deadlines.start();
-    if (cluster !== null) return cluster.start(intact);
-    if (intact.length > 0) logger.info({ runs: intact.length }, 'runs: continuing the unfinished ones');
-    runs.recover(intact);
+    if (cluster !== null) return cluster.start(runs);
+    if (runs.length > 0) logger.info({ runs: runs.length }, 'runs: continuing the unfinished ones');
+    registry.recover(runs);
   }
 
   /** Replaces `recover` in a process that runs only its own runs: only sends heartbeats. */

@@ -103,7 +103,7 @@ export async function startService(config: Config, deps: ServiceDeps): Promise<S
   await stopOnError(started, () => settledWithin(checking, { system, maxMs: MAX_START_MS }));
   const recovered = checking.then((unfinished) => context.recovery.recover(unfinished));
   recovered.catch((error: unknown) => isEndedByStop(error) || onLogBroken(error));
-  context.runs.delayCommandsUntil(recovered);
+  context.registry.delayCommandsUntil(recovered);
   const channels = serveContext(server, { ...parts, edge, config, deps });
   earlyRequests.end();
   announce();
@@ -206,7 +206,7 @@ interface Served {
 function serveContext(server: Server, served: Served): ChannelServer {
   const { context, edge, config, deps, traces, webhooks, backups, ledger } = served;
   const { erasures } = ledger;
-  const { queries, feed, tokens, runs, audits, model, readiness } = context;
+  const { queries, feed, tokens, registry, audits, model, readiness } = context;
   const { blueprints, blueprintList, documents, documentList, logFeed, inbox } = context;
   const rules = { ...edge, ...accessRules(context, config, deps.system) };
   let channels: ChannelServer | null = null;
@@ -221,7 +221,7 @@ function serveContext(server: Server, served: Served): ChannelServer {
   });
   const app = httpApp({
     ...rules,
-    runs,
+    registry,
     queries,
     feed,
     logFeed,

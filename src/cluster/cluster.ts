@@ -21,7 +21,7 @@ export interface ClusterOptions extends ClusterSettings {
   readonly system: System;
   readonly instanceId: string;
   readonly failureDetector: FailureDetector;
-  readonly runs: OrphanRecoveryOptions['runs'] & {
+  readonly registry: OrphanRecoveryOptions['registry'] & {
     /** Another instance has appended to a run. */
     onEventRecorded(runId: string, seq: number): void;
     /** Stops all runs without recording anything. */
@@ -106,12 +106,12 @@ export class Cluster {
 
   /** Called before the event is folded, because folding may need further reads. */
   onEventRecorded(event: RecordedEvent): void {
-    const { instanceId, failureDetector, runs } = this.#options;
+    const { instanceId, failureDetector, registry } = this.#options;
     const sender = heartbeatSender(event);
     if (sender !== null) failureDetector.onHeartbeat(sender);
     if (sender === instanceId) this.#heartbeat.onRecorded(event);
     const runId = event.metadata['instanceId'] === instanceId ? null : runIdOf(event.stream);
-    if (runId !== null) runs.onEventRecorded(runId, event.revision);
+    if (runId !== null) registry.onEventRecorded(runId, event.revision);
   }
 
   onRunFolded(_event: RecordedEvent, run: RunState): void {
@@ -147,11 +147,11 @@ export class Cluster {
   }
 
   #check(): void {
-    const { runs, failureDetector, instanceId, logger } = this.#options;
+    const { registry, failureDetector, instanceId, logger } = this.#options;
     const isSilent = this.#isSilent;
     if (isSilent && !this.#isFenced) {
       logger.error({ instanceId }, 'heartbeats: the event log accepts none; abandoning all runs until it does');
-      runs.abandon();
+      registry.abandon();
     }
     this.#isFenced = isSilent;
     if (isSilent) return;

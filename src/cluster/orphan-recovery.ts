@@ -31,7 +31,7 @@ export interface OrphanRecoveryOptions {
     isInTurn(runId: string): boolean;
   };
   /** The runs of this instance. */
-  readonly runs: {
+  readonly registry: {
     /** Whether a run is live here, being claimed or queued. */
     holds(runId: string): boolean;
     /** Queues runs without a live owner. */
@@ -131,20 +131,20 @@ export class OrphanRecovery {
 
   /** The run, or null if this instance must not try to take it. */
   #takeable(runId: string): UnfinishedRun | null {
-    const { instanceId, failureDetector, runs } = this.#options;
+    const { instanceId, failureDetector, registry } = this.#options;
     const run = this.#runs.get(runId);
-    if (run === undefined || runs.holds(runId)) return null;
+    if (run === undefined || registry.holds(runId)) return null;
     return run.owner === null || run.owner === instanceId || failureDetector.isSuspect(run.owner) ? run : null;
   }
 
   #scheduleTake(runId: string): void {
     if (this.#takes.has(runId)) return;
-    const { system, runs, failureDetector } = this.#options;
+    const { system, registry, failureDetector } = this.#options;
     const { from, to } = failureDetector.isInTurn(runId) ? IN_TURN_MS : OUT_OF_TURN_MS;
     const cancel = system.after(from + system.random() * (to - from), () => {
       this.#takes.delete(runId);
       const orphan = this.#takeable(runId);
-      if (orphan !== null) runs.recover([orphan]);
+      if (orphan !== null) registry.recover([orphan]);
     });
     this.#takes.set(runId, cancel);
   }
@@ -152,6 +152,6 @@ export class OrphanRecovery {
   #cancelTake(runId: string): void {
     this.#takes.get(runId)?.();
     this.#takes.delete(runId);
-    this.#options.runs.dequeue(runId);
+    this.#options.registry.dequeue(runId);
   }
 }

@@ -15,8 +15,8 @@ export function budgetOf(sent: Budget | undefined, other?: Budget): RunBudget | 
 }
 
 /** Refuses a budget in US dollars for a run that may call a model without a price. @throws {RequestRefused} 422 */
-export function assertPriced({ budget, graph }: RunRequestedData, { runs }: Pick<HttpContext, 'runs'>): void {
-  const model = (budget?.usd ?? null) === null ? null : unpricedModel(graph, runs.decisionContext());
+export function assertPriced({ budget, graph }: RunRequestedData, { registry }: Pick<HttpContext, 'registry'>): void {
+  const model = (budget?.usd ?? null) === null ? null : unpricedModel(graph, registry.decisionContext());
   if (model === null) return;
   throw brokenRules([{ loc: ['body', 'budget', 'usd'], msg: unpricedText(model), type: 'unpriced_model' }]);
 }

@@ -93,7 +93,7 @@ export interface StartAnswer extends Answer {
 
 /** Starts a run. A repeated start is answered before any other check, also of its blueprint. */
 export async function startRunOnce(ctx: ActingRequest, http: HttpContext, options: StartOptions): Promise<StartAnswer> {
-  const { authenticator, runs, withinDeadline } = http;
+  const { authenticator, registry, withinDeadline } = http;
   const { uuid, sha256 } = http.system;
   const { caller, buildRequest } = options;
   const { key, keyHash, bodyHash } = keyed(ctx, http, options);
@@ -105,7 +105,7 @@ export async function startRunOnce(ctx: ActingRequest, http: HttpContext, option
   const recording = async (): Promise<RunRequestedData> => {
     // 2. A run that the key has started before, also under the id that earlier versions gave it.
     const ids = scope === null ? [] : [runId, keyedRunId(scope, null, sha256)];
-    const found = await Promise.all(ids.map((id) => runs.findRequest(id, bodyHash)));
+    const found = await Promise.all(ids.map((id) => registry.findRequest(id, bodyHash)));
     const repeated = found.find((each) => each !== null) ?? null;
     if (repeated !== null) return repeated;
     // 3. Else a new run.

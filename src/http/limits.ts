@@ -30,7 +30,7 @@ export interface BuiltRequest {
 /** The request that starts a run, and its caller. */
 export interface StartContext {
   readonly ctx: ActingRequest;
-  readonly http: Pick<HttpContext, 'limits' | 'trustedProxies' | 'runs'>;
+  readonly http: Pick<HttpContext, 'limits' | 'trustedProxies' | 'registry'>;
   readonly caller: Caller;
 }
 
@@ -44,12 +44,12 @@ export async function recordStart(
   { ctx, http, caller }: StartContext,
   { request, failure }: BuiltRequest,
 ): Promise<RunRequestedData> {
-  const { limits, runs } = http;
+  const { limits, registry } = http;
   const check = limits.run(clientOf(ctx.req, caller, http), request.runId);
   enforceLimits(ctx, check);
   let recorded: RunRequestedData | null = null;
   try {
-    return (recorded = await (failure === null ? runs.start(request) : runs.refuse(request, failure)));
+    return (recorded = await (failure === null ? registry.start(request) : registry.refuse(request, failure)));
   } finally {
     // The start failed, or an equal request came first.
     if (recorded !== request) check.uncount();

@@ -95,7 +95,7 @@ export interface HttpDeps extends SourceRules, AuthenticationRules {
   /** Whether the service listens on a loopback address. */
   readonly isLoopback: boolean;
 
-  readonly runs: Pick<
+  readonly registry: Pick<
     Runs,
     'start' | 'previewStart' | 'refuse' | 'findRequest' | 'decisionContext' | 'cancel' | 'decidePause'
   >;

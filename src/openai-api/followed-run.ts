@@ -68,7 +68,7 @@ function cancelUnlessFollowed({ http }: FollowDeps, { runId, caller: { actor } }
     if (http.feed.watchersOf(runId) > 0) return;
     const run = await http.queries.state(runId);
     if (run === null || isFinished(run) || pauseOf(run) !== null) return;
-    await http.runs.cancel(runId, actor);
+    await http.registry.cancel(runId, actor);
     http.log.info({ runId, actor }, 'run cancelled: the client that waited for it has gone');
   };
   http.system.after(RETURN_MS, () => {

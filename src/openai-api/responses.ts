@@ -129,7 +129,7 @@ function cancelRoute(http: HttpContext): Route {
 
 async function cancelled(http: HttpContext, runId: string, actor: string | null): Promise<RunState> {
   try {
-    const run = await http.withinDeadline(http.runs.cancel(runId, actor), outcomeUnknown(runStream(runId)));
+    const run = await http.withinDeadline(http.registry.cancel(runId, actor), outcomeUnknown(runStream(runId)));
     http.log.info({ runId, actor }, 'run cancelled');
     return run;
   } catch (error) {

@@ -92,7 +92,7 @@ describe('The cost of an attempt', () => {
     engine ??= await openTestEngine({ path: dir.path, model, system, chunkSearch, prices: { 'model-x': PRICE } });
     const runId = system.uuid();
     if (isFollowed) engine.tokens.subscribe(runId, () => undefined);
-    await engine.runs.start(runRequest(runId, { graph: graphOf(graph, fields), budget }));
+    await engine.registry.start(runRequest(runId, { graph: graphOf(graph, fields), budget }));
     const [run] = await allFinished(engine, [runId]);
     const events = await checkRecord(engine.log, runId);
     return { run, events, end: [...factsOf(events, 'NodeCompleted'), ...factsOf(events, 'NodeFailed')][0] };

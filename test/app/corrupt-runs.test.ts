@@ -350,11 +350,11 @@ describe('A run whose record is corrupt while it runs here', () => {
     });
     await engine.recover();
     const runId = nodeSystem().uuid();
-    await engine.runs.start(runRequest(runId));
+    await engine.registry.start(runRequest(runId));
     await model.called(1);
     expect(await engine.queries.find(runId)).to.include({ status: 'running' });
     expect((await engine.audits.verify(runId))?.firstDifference).to.have.property('seq', 0);
-    expect(engine.runs.live(runId)).not.to.equal(null);
+    expect(engine.registry.live(runId)).not.to.equal(null);
     for (const reading of [engine.queries.find(runId), engine.queries.state(runId), engine.queries.folded(runId)]) {
       expect(await rejectionOf(reading)).to.be.instanceOf(RunCorrupt);
     }

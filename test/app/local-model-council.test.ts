@@ -34,7 +34,7 @@ describe("A council on a server like llama.cpp's", () => {
   };
   const start = async (fields: Partial<GraphNode> = {}): Promise<string> => {
     const runId = system.uuid();
-    await engine.runs.start(runRequest(runId, { graph: graphOf(JUDGED, fields) }));
+    await engine.registry.start(runRequest(runId, { graph: graphOf(JUDGED, fields) }));
     return runId;
   };
   const ended = async (runId: string): Promise<{ run: RunState | undefined; events: readonly RunEvent[] }> => {

@@ -139,6 +139,6 @@ onEmbeddedLog(() =>
 
 async function finished(engine: TestEngine): Promise<void> {
   const runId = uuid();
-  await engine.runs.start(runRequest(runId));
+  await engine.registry.start(runRequest(runId));
   await allFinished(engine, [runId]);
 }

@@ -71,7 +71,7 @@ describe("A model server's outage", () => {
 
   async function start(engine: TestEngine): Promise<string> {
     const runId = uuid();
-    await engine.runs.start(runRequest(runId, { graph: PATIENT }));
+    await engine.registry.start(runRequest(runId, { graph: PATIENT }));
     return runId;
   }
 
@@ -161,7 +161,7 @@ describe("A model server's outage", () => {
     const engine = await open({ system: nodeSystem() });
     const [cancelled, kept] = [await start(engine), await start(engine)];
     await Promise.all([cancelled, kept].map((runId) => waitsItOut(engine, runId)));
-    expect(flatState(await engine.runs.cancel(cancelled))).to.include({ status: 'failed' });
+    expect(flatState(await engine.registry.cancel(cancelled))).to.include({ status: 'failed' });
     await server.comeBack();
     const [run] = await allFinished(engine, [kept]);
     expect(run?.phase.status).to.equal('completed');

@@ -50,8 +50,8 @@ describe('A run whose prices change at a restart', () => {
   const pausedBefore = (node: string) =>
     runWhen(engine, RUN, (run) => pauseOf(run)?.nextNodes[0] === node && pauseOf(run)?.decision === null);
   const approve = async (node: string, factor: number): Promise<number> => {
-    const usd = neededBudget(await pausedBefore(node), engine.runs.decisionContext())?.usd ?? 0;
-    await engine.runs.decidePause(RUN, {
+    const usd = neededBudget(await pausedBefore(node), engine.registry.decisionContext())?.usd ?? 0;
+    await engine.registry.decidePause(RUN, {
       caller: ANYONE,
       comment: null,
       keyHash: null,
@@ -64,9 +64,9 @@ describe('A run whose prices change at a restart', () => {
   };
 
   it('keeps the recorded cost of its calls, and charges and reserves later calls at the new prices', async () => {
-    await engine.runs.start(runRequest(RUN, { graph: GRAPH, budget: TIGHT }));
+    await engine.registry.start(runRequest(RUN, { graph: GRAPH, budget: TIGHT }));
     await approve('plan', 1.02);
-    const before = neededBudget(await pausedBefore('write'), engine.runs.decisionContext())?.usd ?? 0;
+    const before = neededBudget(await pausedBefore('write'), engine.registry.decisionContext())?.usd ?? 0;
     await engine.stop();
     engine = await open(10 * OLD);
     const needed = await approve('write', 1);

@@ -45,7 +45,7 @@ describe('A request that is made again within an attempt of a run with a budget'
     const runId = nodeSystem().uuid();
     server.answerBy(({ body }) => (body.stream === true ? reply : says('A draft')));
     engine.tokens.subscribe(runId, () => undefined);
-    await engine.runs.start({ ...runRequest(runId, { graph: GRAPH }), budget });
+    await engine.registry.start({ ...runRequest(runId, { graph: GRAPH }), budget });
     const run = until === undefined ? (await allFinished(engine, [runId]))[0] : await runWhen(engine, runId, until);
     if (run === undefined) throw new Error('The run is not known');
     const events = await checkRecord(engine.log, runId);
@@ -94,7 +94,7 @@ describe('A request that is made again within an attempt of a run with a budget'
   it('costs nothing if no server has received it', async () => {
     const runId = nodeSystem().uuid();
     await server.goAway();
-    await engine.runs.start({ ...runRequest(runId, { graph: GRAPH }), budget: AMPLE });
+    await engine.registry.start({ ...runRequest(runId, { graph: GRAPH }), budget: AMPLE });
     const waiting = await runWhen(engine, runId, ({ progress }) =>
       progress.frontier.some(({ outage }) => outage !== null),
     );
@@ -113,7 +113,7 @@ describe('A request that is made again within an attempt of a run with a budget'
     const replies = [refuses(429), cut];
     server.answerBy((_call, index) => replies[index] ?? says('A draft'));
     engine.tokens.subscribe(runId, () => undefined);
-    await engine.runs.start({ ...runRequest(runId, { graph: GRAPH }), budget: AMPLE });
+    await engine.registry.start({ ...runRequest(runId, { graph: GRAPH }), budget: AMPLE });
     const [run] = await allFinished(engine, [runId]);
     const events = await checkRecord(engine.log, runId);
     expect(factsOf(events, 'NodeFailed').map(({ kind }) => kind)).to.deep.equal(['rate_limited']);
@@ -126,7 +126,7 @@ describe('A request that is made again within an attempt of a run with a budget'
     const runId = nodeSystem().uuid();
     const replies = [resets, refuses(503), resets];
     server.answerBy((_call, index) => replies[index] ?? says('A draft'));
-    await engine.runs.start({ ...runRequest(runId, { graph: GRAPH }), budget: AMPLE });
+    await engine.registry.start({ ...runRequest(runId, { graph: GRAPH }), budget: AMPLE });
     const [run] = await allFinished(engine, [runId]);
     const events = await checkRecord(engine.log, runId);
     expect(factsOf(events, 'NodeFailed').map(({ kind }) => kind)).to.deep.equal(['connection_lost']);

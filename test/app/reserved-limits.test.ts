@@ -65,7 +65,7 @@ describe('The output limit that a run with a budget reserves', () => {
     const runId = nodeSystem().uuid();
     engine.tokens.subscribe(runId, () => undefined);
     const fields = { timeoutMs: 600_000, ...(maxOutputTokens !== undefined && { maxOutputTokens }) };
-    await engine.runs.start(runRequest(runId, { graph: graphOf('plan', fields), budget: AMPLE }));
+    await engine.registry.start(runRequest(runId, { graph: graphOf('plan', fields), budget: AMPLE }));
     await allFinished(engine, [runId]);
     const events = await checkRecord(engine.log, runId);
     expect(factsOf(events, 'RunCompleted')).to.have.length(1);

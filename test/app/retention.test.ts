@@ -90,7 +90,7 @@ describe('Retention', () => {
     await restart({ model: instantModel() });
     const begin = async (topic: string): Promise<void> => {
       const runId = nodeSystem().uuid();
-      await service.context.runs.start(runRequest(runId, { topic }));
+      await service.context.registry.start(runRequest(runId, { topic }));
     };
     const counted = async (): Promise<number> =>
       client.read(await client.get('/api/runs/counts?status=completed'), 200, 'run-counts.json').completed;

@@ -52,7 +52,7 @@ describe('A council with tools', () => {
     (engine = await openTestEngine({ path: dir.path, model, system, ...sources }));
   const start = async (at: TestEngine, graph: string, fields: Partial<GraphNode> = READER): Promise<string> => {
     const runId = system.uuid();
-    await at.runs.start(runRequest(runId, { graph: graphOf(graph, fields), topic: 'Do oaks grow slowly?' }));
+    await at.registry.start(runRequest(runId, { graph: graphOf(graph, fields), topic: 'Do oaks grow slowly?' }));
     return runId;
   };
   const runToItsEnd = async (
@@ -221,7 +221,7 @@ describe('A council with tools', () => {
     const runId = await start(at, 'plan');
     await model.called(1);
     while (signals.length === 0) await new Promise(setImmediate);
-    await at.runs.cancel(runId);
+    await at.registry.cancel(runId);
     const events = await checkRecord(at.log, runId);
     expect(factsOf(events, 'ToolCalled')).to.deep.equal([]);
     expect(signals.map(({ aborted }) => aborted)).to.deep.equal([true]);
@@ -236,7 +236,7 @@ describe('A council with tools', () => {
       try {
         const at = await open(openAiModel({ apiKey: 'k', baseUrl: server.url, model: 'model-x' }));
         const runId = system.uuid();
-        await at.runs.start(runRequest(runId));
+        await at.registry.start(runRequest(runId));
         const [run] = await allFinished(at, [runId]);
         expect(flatState(run)).to.include({ status: 'completed', iterationCount: 2, finalDraft: 'Draft 3' });
         expect(run?.progress.shown.score).to.equal(9);
@@ -289,7 +289,7 @@ describe('A council with tools', () => {
         const runId = system.uuid();
         const tokens: Token[] = [];
         at.tokens.subscribe(runId, (token) => tokens.push(token));
-        await at.runs.start(runRequest(runId, { graph: graphOf('plan', READER) }));
+        await at.registry.start(runRequest(runId, { graph: graphOf('plan', READER) }));
         const [run] = await allFinished(at, [runId]);
         expect(run && finalDraftOf(run)).to.equal('Oaks are slow.');
         const last = Math.max(...tokens.map(({ turn }) => turn));
@@ -313,7 +313,7 @@ describe('A council with tools', () => {
         const runId = system.uuid();
         const tokens: Token[] = [];
         at.tokens.subscribe(runId, (token) => tokens.push(token));
-        await at.runs.start(runRequest(runId, { graph: graphOf('plan') }));
+        await at.registry.start(runRequest(runId, { graph: graphOf('plan') }));
         const [run] = await allFinished(at, [runId]);
         expect(run && finalDraftOf(run)).to.equal('Whole draft');
         expect(server.calls).to.have.length(7);
@@ -354,7 +354,7 @@ describe('A council with tools', () => {
         const runId = system.uuid();
         const tokens: Token[] = [];
         at.tokens.subscribe(runId, (token) => tokens.push(token));
-        await at.runs.start(runRequest(runId, { graph: graphOf('plan -> judge?; judge -approve-> end') }));
+        await at.registry.start(runRequest(runId, { graph: graphOf('plan -> judge?; judge -approve-> end') }));
         const [run] = await allFinished(at, [runId]);
         expect(run && finalDraftOf(run)).to.equal('A draft');
         const from = (node: string, step: number) => ({ runId, node, step, attempt: 1, turn: 1 });

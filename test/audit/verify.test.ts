@@ -26,7 +26,7 @@ describe('The verification of an export', () => {
     const dir = tempDir();
     const engine = await openTestEngine({ path: dir.path, model: instantModel() });
     await engine.recover();
-    await engine.runs.start(runRequest(RUN_ID));
+    await engine.registry.start(runRequest(RUN_ID));
     await allFinished(engine, [RUN_ID]);
     lines = (await recordOf(engine.log, RUN_ID)).map(exportLine);
     await engine.stop();
@@ -139,7 +139,7 @@ describe('The verification of an export', () => {
     const dir = tempDir();
     const engine = await openTestEngine({ path: dir.path, model: offlineModel({ system: nodeSystem() }) });
     await engine.recover();
-    await engine.runs.start(runRequest(runId, { graph }));
+    await engine.registry.start(runRequest(runId, { graph }));
     await allFinished(engine, [runId]);
     const events = await recordOf(engine.log, runId);
     await engine.stop();

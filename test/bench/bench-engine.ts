@@ -37,7 +37,7 @@ export async function openBenchEngine(options: OpenEngineOptions): Promise<Bench
       const runId = uuid();
       const stream = `run-${runId}`;
       const ended = new Promise<void>((resolve, reject) => waiting.set(stream, { resolve, reject }));
-      await Promise.all([ended, engine.runs.start({ ...template, runId })]).finally(() => waiting.delete(stream));
+      await Promise.all([ended, engine.registry.start({ ...template, runId })]).finally(() => waiting.delete(stream));
     },
     async stop() {
       await engine.stop();

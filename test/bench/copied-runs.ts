@@ -48,7 +48,7 @@ async function factsOfOneRun(path: string, model: LanguageModel): Promise<readon
   const engine = await openTestEngine({ path, model, openLog: (at) => openLog({ ...at, eventStore: null }) });
   await engine.recover();
   const runId = nodeSystem().uuid();
-  await engine.runs.start(runRequest(runId));
+  await engine.registry.start(runRequest(runId));
   await allFinished(engine, [runId]);
   const facts = await recordOf(engine.log, runId);
   await engine.stop();

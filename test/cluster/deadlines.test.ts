@@ -75,7 +75,7 @@ describe(`${RUNS} deadlines that fall due over three instances`, () => {
     const runIds = Array.from({ length: RUNS }, uuid);
     for (const [index, runId] of runIds.entries()) {
       const graph = { ...graphOf('one'), approvals: RULES[index % RULES.length] ?? {} };
-      await first.runs.start(runRequest(runId, { graph, godMode: true }));
+      await first.registry.start(runRequest(runId, { graph, godMode: true }));
     }
     await first.stop();
 

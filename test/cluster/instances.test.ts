@@ -99,7 +99,7 @@ describe('Instances on one log', () => {
 
   const startAt = async (instance: Instance, runs: number): Promise<readonly string[]> => {
     const runIds = Array.from({ length: runs }, uuid);
-    await Promise.all(runIds.map((runId) => instance.runs.start(runRequest(runId))));
+    await Promise.all(runIds.map((runId) => instance.registry.start(runRequest(runId))));
     return runIds;
   };
   const claimsOf = async (runId: string): Promise<readonly string[]> =>
@@ -136,14 +136,14 @@ describe('Instances on one log', () => {
       { maxActiveRuns: 1 },
     );
     const runIds = await startAt(first, 6);
-    // The runs holds queued runs too, so they are not offered again while they wait.
-    const held = (): readonly string[] => runIds.filter((runId) => first.runs.holds(runId));
+    // The registry holds queued runs too, so they are not offered again while they wait.
+    const held = (): readonly string[] => runIds.filter((runId) => first.registry.holds(runId));
     expect(held()).to.deep.equal(runIds);
     const second = await open();
     await allFinished(second, runIds.slice(1));
     await untilTrue(() => held().length === 1);
     await expectCompleted(runIds.slice(1));
-    expect(second.runs.live(runIds[0] ?? '')).to.equal(null);
+    expect(second.registry.live(runIds[0] ?? '')).to.equal(null);
     for (const runId of runIds) expect(await claimsOf(runId)).to.deep.equal(['started']);
   });
 
@@ -154,7 +154,7 @@ describe('Instances on one log', () => {
     const second = await open();
     // Long enough for a suspicion if the heartbeats were missing.
     await pass(2 * LONG_MS);
-    expect(runIds.map((runId) => second.runs.live(runId))).to.deep.equal(runIds.map(() => null));
+    expect(runIds.map((runId) => second.registry.live(runId))).to.deep.equal(runIds.map(() => null));
     for (const runId of runIds) expect(await claimsOf(runId)).to.deep.equal(['started']);
     expect(held.held).to.have.length(5);
   });
@@ -170,8 +170,8 @@ describe('Instances on one log', () => {
     const [runId = ''] = await startAt(terminal, 1);
     await pass(2 * LONG_MS);
     expect(await claimsOf(runId)).to.deep.equal(['started']);
-    expect(terminal.runs.live(runId)?.phase.status).to.equal('running');
-    expect(theirs.map((id) => terminal.runs.live(id))).to.deep.equal([null, null, null]);
+    expect(terminal.registry.live(runId)?.phase.status).to.equal('running');
+    expect(theirs.map((id) => terminal.registry.live(id))).to.deep.equal([null, null, null]);
   });
 
   it('abort the model call of a run that another instance cancels', async () => {
@@ -181,9 +181,9 @@ describe('Instances on one log', () => {
     const [runId = ''] = await startAt(first, 1);
     await held.called(1);
     const aborted = new Promise<void>((resolve) => held.held[0]?.signal.addEventListener('abort', () => resolve()));
-    await second.runs.cancel(runId);
+    await second.registry.cancel(runId);
     await aborted;
-    expect(first.runs.live(runId)).to.equal(null);
+    expect(first.registry.live(runId)).to.equal(null);
     expect(factsOf(await checkRecord(shared.log, runId), 'RunFailed').map(({ kind }) => kind)).to.deep.equal([
       'cancelled',
     ]);
@@ -195,7 +195,7 @@ describe('Instances on one log', () => {
     if (first === undefined) throw new Error('Three were opened');
     const runId = await startGodRun(first, line);
     const asked = all.flatMap((each) =>
-      Array.from({ length: 33 }, () => each.runs.decidePause(runId, decision('approve'))),
+      Array.from({ length: 33 }, () => each.registry.decidePause(runId, decision('approve'))),
     );
     const settled = await Promise.allSettled(asked);
     expect(settled.filter(({ status }) => status === 'fulfilled')).to.have.length(1);
@@ -209,7 +209,7 @@ describe('Instances on one log', () => {
   it('start one run for one Idempotency-Key, whichever instances are asked', async () => {
     const all = [await open(), await open(), await open()];
     const runId = uuid();
-    const asked = all.flatMap((each) => Array.from({ length: 33 }, () => each.runs.start(runRequest(runId))));
+    const asked = all.flatMap((each) => Array.from({ length: 33 }, () => each.registry.start(runRequest(runId))));
     for (const requested of await Promise.all(asked)) expect(requested.runId).to.equal(runId);
     await allFinished(all[2] ?? (await open()), [runId]);
     await expectCompleted([runId]);
@@ -227,7 +227,7 @@ describe('Instances on one log', () => {
     expect(await reading.queries.find(runId)).to.include({ status: 'running', activeNode: 'master_agent' });
     second.line.turn('up');
     expect((await second.queries.list({ limit: 5, offset: 0 })).map(({ id }) => id)).to.deep.equal([runId]);
-    await second.runs.cancel(runId);
+    await second.registry.cancel(runId);
     expect(await reading.queries.find(runId)).to.include({ status: 'failed' });
     expect((await reading.queries.list({ limit: 5, offset: 0 }))[0]).to.include({ id: runId, status: 'failed' });
   });
@@ -236,7 +236,7 @@ describe('Instances on one log', () => {
     const first = await open();
     const second = await open();
     const runId = uuid();
-    await first.runs.start(runRequest(runId));
+    await first.registry.start(runRequest(runId));
     const seqs: number[] = [];
     await runWhen(second, runId, (run) => {
       seqs.push(run.head.seq);
@@ -294,7 +294,7 @@ describe('Instances on one log', () => {
     await allFinished(first, runIds);
     await expectCompleted(runIds);
     for (const runId of runIds) {
-      expect(first.runs.live(runId)).to.equal(null);
+      expect(first.registry.live(runId)).to.equal(null);
       expect(JSON.stringify(await checkRecord(shared.log, runId))).not.to.include('too late');
     }
   });

@@ -88,7 +88,7 @@ describe('An instance whose subscription lags behind the log', () => {
   const startAt = async (instance: Instance, runs: number): Promise<readonly string[]> => {
     const runIds = Array.from({ length: runs }, uuid);
     for (const runId of runIds)
-      await instance.runs.start(runRequest(runId, { graph: graphOf('only', { timeoutMs: 60_000 }) }));
+      await instance.registry.start(runRequest(runId, { graph: graphOf('only', { timeoutMs: 60_000 }) }));
     return runIds;
   };
   const claimsOf = async (runId: string): Promise<readonly string[]> =>
@@ -125,7 +125,7 @@ describe('An instance whose subscription lags behind the log', () => {
     const instance = await open(model, { maxActiveRuns: 1 });
     const [first = '', ...waiting] = await startAt(instance, 4);
     instance.subscription.holdAt(await shared.log.head());
-    for (const runId of waiting) await instance.runs.cancel(runId);
+    for (const runId of waiting) await instance.registry.cancel(runId);
     instance.reads.clear();
     model.held[0]?.release();
     await untilRecorded('RunCompleted', [first]);

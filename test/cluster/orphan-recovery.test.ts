@@ -27,7 +27,7 @@ describe('A recovery', () => {
       system,
       instanceId: 'me',
       failureDetector: { isSuspect: (instanceId) => dead.has(instanceId), isInTurn: () => isInTurn },
-      runs: {
+      registry: {
         holds: (runId) => held.has(runId),
         recover(orphans) {
           for (const { runId, seq } of orphans) {

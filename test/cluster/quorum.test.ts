@@ -48,11 +48,11 @@ describe('A quorum of two under a hundred decisions at once', () => {
     if (first === undefined) throw new Error('No instance');
     const runId = nodeSystem().uuid();
     const graph = { ...graphOf('one -> two'), approvals: { quorum: 2 } };
-    await first.runs.start(runRequest(runId, { graph, godMode: true }));
+    await first.registry.start(runRequest(runId, { graph, godMode: true }));
     await pausedBefore(first, runId, 'one');
     const deciding = Array.from({ length: 100 }, (_, index) => {
       const [engine, caller] = [instances[index % 2] ?? first, KEYS[index % 5]];
-      return engine.runs.decidePause(runId, decision('approve', caller === undefined ? {} : { caller }));
+      return engine.registry.decidePause(runId, decision('approve', caller === undefined ? {} : { caller }));
     });
     const settled = await Promise.allSettled(deciding);
     for (const each of settled) if (each.status === 'rejected') expect(each.reason).to.be.instanceOf(RunNotPaused);

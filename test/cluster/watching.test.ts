@@ -41,7 +41,7 @@ describe("A run's stream on an instance that does not run it", () => {
   };
   const start = async (): Promise<string> => {
     const runId = uuid();
-    await runner.runs.start(runRequest(runId));
+    await runner.registry.start(runRequest(runId));
     return runId;
   };
   const follow = (runId: string) => {
@@ -114,7 +114,7 @@ describe("A run's stream on an instance that does not run it", () => {
     await watcher.stop();
     await over;
     expect(events.at(-1)).to.have.property('type', 'NodeStarted');
-    await runner.runs.cancel(runId);
+    await runner.registry.cancel(runId);
     await allFinished(runner, [runId]);
     const rest: number[] = [];
     const onEvent = ({ seq }: RunEvent): void => void rest.push(seq);

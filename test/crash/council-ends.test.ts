@@ -69,11 +69,11 @@ describe('A run that is killed after the runs of its council were cancelled, and
       });
     const first = await openTestEngine({ path: dir.path, model, decorate });
     await first.recover();
-    await first.runs.start(runRequest(runId, { graph: graphOfParts(node), godMode }));
+    await first.registry.start(runRequest(runId, { graph: graphOfParts(node), godMode }));
     if (godMode)
       for (const nodes of [['plan'], ['parts', 'beside']]) {
         await pausedBefore(first, runId, ...nodes);
-        await first.runs.decidePause(runId, decision('approve', { keyHash: nodes.join() }));
+        await first.registry.decidePause(runId, decision('approve', { keyHash: nodes.join() }));
       }
     await model.called(godMode ? 2 : 5);
     const parent = await runWhen(first, runId, (run) => childrenUnderWay(run).length === 3);
@@ -100,7 +100,7 @@ describe('A run that is killed after the runs of its council were cancelled, and
     return { failure, ofChildren, runId };
   }
 
-  const cancel = (engine: TestEngine, runId: string): Promise<unknown> => engine.runs.cancel(runId, 'ann');
+  const cancel = (engine: TestEngine, runId: string): Promise<unknown> => engine.registry.cancel(runId, 'ann');
   const failHeld =
     (label: string, topic?: string) =>
     (_: TestEngine, __: string, { held }: ScriptedModel) =>

@@ -108,7 +108,7 @@ async function surviveAlone(plan: NestedPlan): Promise<void> {
   const engine = await openTestEngine({ ...plan, model: nestedModel(callsFile) });
   const earlier = await familyOf(engine.log, runId);
   await engine.recover();
-  await engine.runs.start(runRequest(runId, { topic: 'T', graph: NESTED }));
+  await engine.registry.start(runRequest(runId, { topic: 'T', graph: NESTED }));
   await allFinished(engine, [runId]);
   await expectWhole(engine, { runId, earlier, before, callsFile });
   expect(engine.faults).to.deep.equal([]);

@@ -58,7 +58,7 @@ async function survive(boundary: Boundary, ordinal: number): Promise<void> {
   const before = await recordOf(engine.log, runId);
   const callsBefore = countedCalls(plan.callsFile);
   await engine.recover();
-  await engine.runs.start(runRequest(runId, { topic: runId, graph: fork, godMode: true }));
+  await engine.registry.start(runRequest(runId, { topic: runId, graph: fork, godMode: true }));
   await approveAll(engine, runId);
 
   const events = await checkRecord(engine.log, runId);

@@ -95,7 +95,7 @@ describe('Recovery', () => {
       const runId = uuid();
       const model = held();
       const first = await openRecovered({ model });
-      await first.runs.start(runRequest(runId));
+      await first.registry.start(runRequest(runId));
       await model.called(1);
       await kill(first);
 
@@ -127,7 +127,7 @@ describe('Recovery', () => {
       for (let lives = 0; lives < 6; lives += 1) {
         const model = held();
         const engine = await openRecovered({ model });
-        if (lives === 0) await engine.runs.start(runRequest(runId));
+        if (lives === 0) await engine.registry.start(runRequest(runId));
         await model.called(1);
         await kill(engine);
       }
@@ -148,7 +148,7 @@ describe('Recovery', () => {
         const model = scriptedModel((_request, index) => (index < 1 ? { text: '' } : 'hold'));
         const steady = { ...model, ask: firstThen(instant.ask, model.ask) };
         const engine = await openRecovered({ model: steady });
-        if (lives === 0) await engine.runs.start(runRequest(runId));
+        if (lives === 0) await engine.registry.start(runRequest(runId));
         await runWhen(engine, runId, (run) => run.progress.steps === lives + 2 || isFinished(run));
         await kill(engine);
       }
@@ -164,7 +164,7 @@ describe('Recovery', () => {
       await allFinished(engine, runIds);
       await engine.queries.list({ limit: 1, offset: 0 });
       expect(engine.states.size).to.equal(0);
-      expect(runIds.map((runId) => engine.runs.live(runId))).to.deep.equal(runIds.map(() => null));
+      expect(runIds.map((runId) => engine.registry.live(runId))).to.deep.equal(runIds.map(() => null));
     });
   });
 
@@ -177,7 +177,7 @@ describe('Recovery', () => {
       for (const runId of runIds) {
         const run = await runWhen(engine, runId, ({ phase }) => phase.status === 'running');
         expect(run.ownership.epoch).to.equal(1);
-        await engine.runs.cancel(runId);
+        await engine.registry.cancel(runId);
       }
       expect(await startOrder(engine)).to.deep.equal(runIds);
     });
@@ -241,9 +241,11 @@ describe('Recovery', () => {
 
     it('refuses concurrent starts when 10,000 runs wait', async () => {
       const engine = await openRecovered({ model: held(), maxActiveRuns: 1 });
-      await engine.runs.start(runRequest(uuid()));
-      engine.runs.recover(Array.from({ length: 9_990 }, () => ({ runId: uuid() })));
-      const starts = await Promise.allSettled(Array.from({ length: 50 }, () => engine.runs.start(runRequest(uuid()))));
+      await engine.registry.start(runRequest(uuid()));
+      engine.registry.recover(Array.from({ length: 9_990 }, () => ({ runId: uuid() })));
+      const starts = await Promise.allSettled(
+        Array.from({ length: 50 }, () => engine.registry.start(runRequest(uuid()))),
+      );
       const refused = starts.filter((each) => each.status === 'rejected').map((each): unknown => each.reason);
       expect(refused.length).to.equal(40);
       for (const error of refused) expect(error).to.be.instanceOf(TooManyPending);
@@ -257,10 +259,10 @@ describe('Recovery', () => {
       const [cut, whole] = [uuid(), uuid()];
       await startAll(before, [cut]);
       await runWhen(before, cut, ({ phase }) => phase.status === 'running');
-      await before.runs.start(runRequest(whole));
+      await before.registry.start(runRequest(whole));
       const last = (await recordOf(before.log, cut)).at(-1);
-      await before.runs.cancel(whole);
-      before.runs.abandon();
+      await before.registry.cancel(whole);
+      before.registry.abandon();
       await before.stop();
       dropEvent(dir.path, last?.id ?? '');
       const engine = await openRecovered();
@@ -275,8 +277,8 @@ describe('Recovery', () => {
       const engine = await openRecovered({ model: held(), maxActiveRuns: 1 });
       const [running, pending, next] = [uuid(), uuid(), uuid()];
       await startAll(engine, [running, pending, next]);
-      expect(failureOf(await engine.runs.cancel(pending))?.kind).to.equal('cancelled');
-      await engine.runs.cancel(running);
+      expect(failureOf(await engine.registry.cancel(pending))?.kind).to.equal('cancelled');
+      await engine.registry.cancel(running);
       await runWhen(engine, next, ({ phase }) => phase.status === 'running');
       const events = await checkRecord(engine.log, pending);
       expect(events.map(({ type }) => type)).to.deep.equal(['RunRequested', 'RunFailed']);
@@ -286,10 +288,10 @@ describe('Recovery', () => {
       const model = held();
       const engine = await openRecovered({ model });
       const runId = uuid();
-      await engine.runs.start(runRequest(runId));
+      await engine.registry.start(runRequest(runId));
       await model.called(1);
       const [call] = model.held;
-      const run = await engine.runs.cancel(runId);
+      const run = await engine.registry.cancel(runId);
       expect(failureOf(run)?.error).to.equal('Cancelled by the user');
       expect(call?.signal.aborted).to.equal(true);
       call?.release();
@@ -303,10 +305,10 @@ describe('Recovery', () => {
     it('refuses to cancel a finished or unknown run', async () => {
       const engine = await openRecovered();
       const runId = uuid();
-      await engine.runs.start(runRequest(runId));
+      await engine.registry.start(runRequest(runId));
       await allFinished(engine, [runId]);
-      expect(await rejectionOf(engine.runs.cancel(runId))).to.be.instanceOf(RunFinished);
-      expect(await rejectionOf(engine.runs.cancel(uuid()))).to.be.instanceOf(RunUnknown);
+      expect(await rejectionOf(engine.registry.cancel(runId))).to.be.instanceOf(RunFinished);
+      expect(await rejectionOf(engine.registry.cancel(uuid()))).to.be.instanceOf(RunUnknown);
     });
 
     for (const status of ['pending', 'running'] as const) {
@@ -315,7 +317,7 @@ describe('Recovery', () => {
         const runIds = [uuid(), uuid()];
         await startAll(engine, runIds);
         const runId = runIds[status === 'running' ? 0 : 1] ?? '';
-        const cancels = await Promise.allSettled(Array.from({ length: 100 }, () => engine.runs.cancel(runId)));
+        const cancels = await Promise.allSettled(Array.from({ length: 100 }, () => engine.registry.cancel(runId)));
         expect(cancels.filter((each) => each.status === 'fulfilled').length).to.equal(1);
         for (const each of cancels) if (each.status === 'rejected') expect(each.reason).to.be.instanceOf(RunFinished);
         expect(factsOf(await checkRecord(engine.log, runId), 'RunFailed').length).to.equal(1);
@@ -330,7 +332,7 @@ describe('Recovery', () => {
       const cancels = runIds.map(async (runId) => {
         const seq = Math.floor(random() * 18);
         await runWhen(engine, runId, (run) => run.head.seq >= seq || isFinished(run));
-        return await engine.runs.cancel(runId).catch((error: unknown) => error);
+        return await engine.registry.cancel(runId).catch((error: unknown) => error);
       });
       for (const outcome of await Promise.all(cancels)) {
         if (outcome instanceof Error) expect(outcome).to.be.instanceOf(RunFinished);
@@ -344,14 +346,14 @@ describe('Recovery', () => {
         const engine = await openRecovered({ maxActiveRuns });
         const runId = uuid();
         const starts = await Promise.all(
-          Array.from({ length: 100 }, () => engine.runs.start(runRequest(runId, { topic: 'One' }))),
+          Array.from({ length: 100 }, () => engine.registry.start(runRequest(runId, { topic: 'One' }))),
         );
         expect(new Set(starts.map((each) => each.inputTopic))).to.deep.equal(new Set(['One']));
         await allFinished(engine, [runId]);
         const events = await checkRecord(engine.log, runId);
         expect(factsOf(events, 'RunRequested').length).to.equal(1);
         expect(factsOf(events, 'RunClaimed').length).to.equal(1);
-        const other = await rejectionOf(engine.runs.start(runRequest(runId, { topic: 'Other' })));
+        const other = await rejectionOf(engine.registry.start(runRequest(runId, { topic: 'Other' })));
         expect(other).to.be.instanceOf(KeyReused);
         await fillsAllPlaces(engine, maxActiveRuns);
       });
@@ -360,17 +362,19 @@ describe('Recovery', () => {
     it('gives a start that is repeated after a restart its first answer', async () => {
       const runId = uuid();
       const first = await openRecovered();
-      const requested = await first.runs.start(runRequest(runId, { topic: 'One' }));
+      const requested = await first.registry.start(runRequest(runId, { topic: 'One' }));
       await first.stop();
       const second = await openRecovered();
-      expect(await second.runs.start(runRequest(runId, { topic: 'One' }))).to.deep.include(requested);
-      expect(await rejectionOf(second.runs.start(runRequest(runId, { topic: 'Other' })))).to.be.instanceOf(KeyReused);
+      expect(await second.registry.start(runRequest(runId, { topic: 'One' }))).to.deep.include(requested);
+      expect(await rejectionOf(second.registry.start(runRequest(runId, { topic: 'Other' })))).to.be.instanceOf(
+        KeyReused,
+      );
     });
 
     it('refuses a start after the stop', async () => {
       const engine = await openRecovered();
       await engine.stop();
-      expect(await rejectionOf(engine.runs.start(runRequest(uuid())))).to.be.instanceOf(ServiceStopping);
+      expect(await rejectionOf(engine.registry.start(runRequest(uuid())))).to.be.instanceOf(ServiceStopping);
     });
   });
 
@@ -389,7 +393,7 @@ describe('Recovery', () => {
       const engine = await openRecovered({ maxActiveRuns: 20 });
       const looks = Array.from({ length: many(100) }, async () => {
         const runId = uuid();
-        await engine.runs.start(runRequest(runId));
+        await engine.registry.start(runRequest(runId));
         const [found, page] = await Promise.all([
           engine.queries.find(runId),
           engine.queries.list({ limit: 100, offset: 0 }),
@@ -405,7 +409,7 @@ describe('Recovery', () => {
       const runIds = Array.from({ length: 20 }, uuid);
       await startAll(engine, runIds);
       for (const runId of runIds) {
-        await engine.runs.cancel(runId);
+        await engine.registry.cancel(runId);
         const page = await engine.queries.list({ limit: 100, offset: 0 });
         expect(page.find(({ id }) => id === runId)?.status).to.equal('failed');
         expect((await engine.queries.find(runId))?.status).to.equal('failed');
@@ -415,7 +419,7 @@ describe('Recovery', () => {
     it('lists runs at once when the newest events belong to other categories', async () => {
       const engine = await openRecovered();
       const runId = uuid();
-      await engine.runs.start(runRequest(runId));
+      await engine.registry.start(runRequest(runId));
       await allFinished(engine, [runId]);
       const event = { id: uuid(), type: 'BlueprintCreated', data: '{}', metadata: {} };
       await engine.log.append('blueprint-b1', [event], 'none');
@@ -464,7 +468,7 @@ describe('Recovery', () => {
         decorate: (log) => moody(log, random),
       });
       const requests = runIds.map((runId) => runRequest(runId, { topic: runId }));
-      await Promise.all(requests.map((request) => engine.runs.start(request)));
+      await Promise.all(requests.map((request) => engine.registry.start(request)));
       const ends = runIds.map((runId) => eventually(() => runWhen(engine, runId, isFinished)));
       for (const run of await Promise.all(ends))
         expect(finalDraftOf(run), JSON.stringify(failureOf(run))).to.equal('Draft 4');
@@ -511,7 +515,7 @@ describe('Recovery', () => {
           }),
       });
       const runId = uuid();
-      const starting = engine.runs.start(runRequest(runId));
+      const starting = engine.registry.start(runRequest(runId));
       await runWhen(engine, runId, ({ phase }) => phase.status === 'running').catch(() => null);
       await eventually(async () => expect((await recordOf(engine.log, runId)).length).to.equal(4));
       expect(model.requests.length).to.equal(0);
@@ -533,7 +537,7 @@ describe('Recovery', () => {
           }),
       });
       const runId = uuid();
-      await first.runs.start(runRequest(runId));
+      await first.registry.start(runRequest(runId));
       await model.called(1);
       isDown = true;
       await first.stop();
@@ -580,8 +584,8 @@ describe('Recovery', () => {
         model.held[0]?.release();
 
         await model.called(2);
-        expect(engine.runs.live(runId)).to.equal(null);
-        expect(engine.runs.live(next)?.phase.status).to.equal('running');
+        expect(engine.registry.live(runId)).to.equal(null);
+        expect(engine.registry.live(next)?.phase.status).to.equal('running');
         expect((await checkRecord(engine.log, runId)).map(({ type }) => type).slice(4)).to.deep.equal(
           facts.map(({ type }) => type),
         );
@@ -611,13 +615,13 @@ describe('Recovery', () => {
           if (views === 'deleted') rmSync(join(dir.path, 'views'), { recursive: true });
 
           const second = await openRecovered();
-          await second.runs.start(runRequest(begun));
+          await second.registry.start(runRequest(begun));
           await allFinished(second, [sound, begun]);
           for (const runId of [sound, begun]) await checkRecord(second.log, runId);
-          expect(await rejectionOf(second.runs.cancel(damaged))).to.be.instanceOf(RunCorrupt);
+          expect(await rejectionOf(second.registry.cancel(damaged))).to.be.instanceOf(RunCorrupt);
           const page = await second.queries.list({ limit: 10, offset: 0 });
           expect(page.map(({ id }) => id)).to.have.members([damaged, sound, begun]);
-          expect(second.runs.live(damaged)).to.equal(null);
+          expect(second.registry.live(damaged)).to.equal(null);
           expect(second.faults.length).to.be.within(1, 3);
         });
       }
@@ -625,7 +629,7 @@ describe('Recovery', () => {
   );
 
   async function startAll(engine: TestEngine, runIds: readonly string[]): Promise<void> {
-    await Promise.all(runIds.map((runId) => engine.runs.start(runRequest(runId))));
+    await Promise.all(runIds.map((runId) => engine.registry.start(runRequest(runId))));
   }
 
   /** Ids of runs in the order of their RunStarted events. */
@@ -641,8 +645,8 @@ describe('Recovery', () => {
   async function storyOf(engine: TestEngine, topic = 'The sea'): Promise<readonly string[]> {
     const runIds = Array.from({ length: 8 }, uuid);
     const ended = runIds.slice(0, 6);
-    await Promise.all(ended.map((runId) => engine.runs.start(runRequest(runId, { topic }))));
-    await Promise.all(ended.slice(0, 2).map((runId) => engine.runs.cancel(runId).catch(() => null)));
+    await Promise.all(ended.map((runId) => engine.registry.start(runRequest(runId, { topic }))));
+    await Promise.all(ended.slice(0, 2).map((runId) => engine.registry.cancel(runId).catch(() => null)));
     await allFinished(engine, ended);
     return ended;
   }

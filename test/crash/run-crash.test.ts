@@ -69,7 +69,7 @@ async function surviveOne(boundary: Boundary, ordinal: number): Promise<void> {
   const before = await recordsOf(engine, house.plan.runIds);
   for (const runId of end.accepted) expect(before.get(runId), `accepted run ${runId}`).not.to.be.empty;
   await engine.recover();
-  await Promise.all(house.plan.runIds.map((runId) => engine.runs.start(runRequest(runId, { topic: runId }))));
+  await Promise.all(house.plan.runIds.map((runId) => engine.registry.start(runRequest(runId, { topic: runId }))));
   await allFinished(engine, house.plan.runIds);
 
   const callsAfter = countedCalls(house.plan.callsFile);
@@ -103,7 +103,7 @@ async function surviveMany(seed: number): Promise<void> {
   const engine = await openTestEngine({ ...house.plan, model: countedModel(callsFile) });
   for (const runId of accepted) expect(await recordOf(engine.log, runId), `accepted run ${runId}`).not.to.be.empty;
   await engine.recover();
-  await Promise.all(runIds.map((runId) => engine.runs.start(runRequest(runId, { topic: runId }))));
+  await Promise.all(runIds.map((runId) => engine.registry.start(runRequest(runId, { topic: runId }))));
   await allFinished(engine, runIds);
   const records = await recordsOf(engine, runIds);
   for (const runId of runIds) expectCompleted(await checkRecord(engine.log, runId));

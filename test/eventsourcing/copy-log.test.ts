@@ -128,7 +128,7 @@ async function fill(path: string): Promise<void> {
   const engine = await openTestEngine({ path, model: instantModel() });
   await engine.recover();
   const runIds = Array.from({ length: 12 }, uuid);
-  await Promise.all(runIds.map((runId) => engine.runs.start(runRequest(runId))));
+  await Promise.all(runIds.map((runId) => engine.registry.start(runRequest(runId))));
   await engine.blueprints.create({ id: 'copied', name: 'Plain', nodes: [{ id: 'a' }] });
   await allFinished(engine, runIds);
   await engine.stop();

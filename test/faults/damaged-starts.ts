@@ -53,7 +53,7 @@ export async function crashImage(path: string): Promise<CrashImage> {
 async function finishedRuns(engine: TestEngine, count: number): Promise<string[]> {
   const { uuid } = nodeSystem();
   const ids = Array.from({ length: count }, uuid);
-  for (const id of ids) await engine.runs.start(runRequest(id, { topic: 'Trees '.repeat(50) }));
+  for (const id of ids) await engine.registry.start(runRequest(id, { topic: 'Trees '.repeat(50) }));
   await allFinished(engine, ids);
   return ids;
 }

@@ -52,7 +52,7 @@ describe('A flood of starts', () => {
   it('is accepted up to the limits: accepted runs complete, refused starts get Retry-After', async () => {
     const elsewhere = Array.from({ length: WAITING }, () => ({ runId: randomUUID() }));
     const placeholders = await Promise.all(Array.from({ length: MOST_ACTIVE }, () => rest.start()));
-    service.context.runs.recover(elsewhere);
+    service.context.registry.recover(elsewhere);
     const replies = await flood();
 
     const of = (status: number): readonly Reply[] => replies.filter((reply) => reply.status === status);
@@ -67,7 +67,7 @@ describe('A flood of starts', () => {
     for (const reply of limited) expect(rest.problem(reply, 429).detail).to.include('Too many runs started');
     for (const { headers } of [...crowded, ...limited]) expect(Number(headers.get('Retry-After'))).to.be.at.least(1);
 
-    for (const { runId } of elsewhere) service.context.runs.dequeue(runId);
+    for (const { runId } of elsewhere) service.context.registry.dequeue(runId);
     letGo();
     const ids = accepted.map((reply) => rest.read(reply, 202, 'run-start.json').run_id);
     await untilTrue(async () => (await counted('completed')) >= ids.length + placeholders.length);

@@ -26,7 +26,7 @@ onEmbeddedLog(() =>
       const engine = await open();
       await engine.recover();
       const runId = nodeSystem().uuid();
-      await engine.runs.start(runRequest(runId));
+      await engine.registry.start(runRequest(runId));
       await allFinished(engine, [runId]);
       await engine.stop();
       return runId;

@@ -35,7 +35,7 @@ describe('A request that cannot be served', () => {
     system = manualSystem();
     faults = [];
     const deps: HttpDeps = {
-      runs: {
+      registry: {
         start: always,
         previewStart: () => [],
         refuse: always,

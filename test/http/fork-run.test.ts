@@ -175,7 +175,7 @@ describe('POST /api/runs/{run_id}/fork', () => {
     const parent = '00000000-0000-4000-8000-00000000000c';
     const requested = runRequest(parent, { graph: graphOf('a -> b; b -> a') });
     const limits = { ...requested.limits, maxNodeExecutions: 4 };
-    await service.context.runs.start({ ...requested, limits });
+    await service.context.registry.start({ ...requested, limits });
     expect((await rest.until(parent, isOver)).error).to.include('limit of 4');
     const at = await seqOf(parent, 'NodeCompleted', 4);
     for (const query of ['', '?dry_run=1']) {
@@ -249,7 +249,7 @@ describe('POST /api/runs/{run_id}/fork', () => {
     const graph = graphOf('plan -> a, b, c, d, e, f, g, h, i; a, b, c, d, e, f, g, h, i -> meet');
     await serve(({ promptInput }) => ({ text: promptInput.label.repeat(promptInput.label === 'Plan' ? 1 : 120_000) }));
     const parent = '00000000-0000-4000-8000-00000000000b';
-    await service.context.runs.start(runRequest(parent, { graph }));
+    await service.context.registry.start(runRequest(parent, { graph }));
     await rest.until(parent, isOver);
     const at = await seqOf(parent, 'NodeCompleted', 10);
     for (const query of ['', '?dry_run=1']) {

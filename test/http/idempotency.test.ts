@@ -85,7 +85,7 @@ describe('An Idempotency-Key', () => {
     const body = { input_topic: 'Trees' };
     const runId = keyedRunId({ method: 'POST', path: START, key: 'k-9' }, null, sha256);
     const hashes = { keyHash: sha256('k-9'), bodyHash: sha256(canonical(body)) };
-    await service.context.runs.start({ ...runRequest(runId), ...hashes });
+    await service.context.registry.start({ ...runRequest(runId), ...hashes });
     expect(rest.read(await start('k-9', body), 202, 'run-start.json').run_id).to.equal(runId);
     rest.problem(await start('k-9', { input_topic: 'Rocks' }), 409);
     expect(await countRuns()).to.equal(1);

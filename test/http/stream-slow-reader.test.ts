@@ -81,7 +81,7 @@ describe('A client of the rich stream that does not read', () => {
     const server = createServer(
       { ServerResponse: countedResponse({ system, ...source }) },
       httpApp({
-        runs: {
+        registry: {
           start: never,
           previewStart: never,
           refuse: never,

@@ -59,7 +59,7 @@ describe('GET /api/runs/{run_id}/verify', () => {
     const paused = await startGodRun(service.context, graphOf('write -> judge?'));
     await pausedBefore(service.context, paused, 'write');
     const cancelled = await startGodRun(service.context, graphOf('write'));
-    await service.context.runs.cancel(cancelled);
+    await service.context.registry.cancel(cancelled);
     for (const runId of [await finished(), paused, cancelled]) {
       const events = await recordOf(service.context.log, runId);
       const head = { events: events.length, head_hash: events.at(-1)?.hash };

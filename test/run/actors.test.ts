@@ -47,7 +47,7 @@ describe('The actor of an event', () => {
   });
   const startedBy = async (actor: string): Promise<string> => {
     const runId = uuid();
-    await engine.runs.start({ ...runRequest(runId, { graph: LINE, godMode: true }), actor });
+    await engine.registry.start({ ...runRequest(runId, { graph: LINE, godMode: true }), actor });
     return runId;
   };
 
@@ -75,7 +75,7 @@ describe('The actor of an event', () => {
     const runId = await startedBy('ann');
     await pausedBefore(engine, runId, 'one');
     const caller = { actor: 'ben', scopes: new Set(SCOPES) };
-    await engine.runs.decidePause(runId, decision('reject', { caller, comment: 'Too\nlong' }));
+    await engine.registry.decidePause(runId, decision('reject', { caller, comment: 'Too\nlong' }));
     const events = await checkRecord(engine.log, runId);
     expect(factsOf(events, 'GateDecided')[0]).to.deep.include({ actor: 'ben', comment: 'Too\nlong' });
     const genealogy = await engine.audits.genealogy(runId);
@@ -89,9 +89,9 @@ describe('The actor of an event', () => {
     const resting = await startedBy('ann');
     await pausedBefore(engine, resting, 'one');
     const live = uuid();
-    await engine.runs.start(runRequest(live));
+    await engine.registry.start(runRequest(live));
     for (const runId of [resting, live]) {
-      const cancelled = await engine.runs.cancel(runId, 'eve').catch(() => null);
+      const cancelled = await engine.registry.cancel(runId, 'eve').catch(() => null);
       if (cancelled === null) continue;
       const [failed] = factsOf(await checkRecord(engine.log, runId), 'RunFailed');
       expect(failed).to.deep.include({ kind: 'cancelled', actor: 'eve' });

@@ -17,7 +17,7 @@ describe('A live run that reads an event which its chart does not allow', () => 
     const model = scriptedModel(() => 'hold');
     const engine = await openTestEngine({ path: dir.path, model });
     const runId = system.uuid();
-    await engine.runs.start(runRequest(runId));
+    await engine.registry.start(runRequest(runId));
     await model.called(1);
     const run = await foldRun(engine.log, runId, system);
     if (run === null) throw new Error('The run is not recorded');

@@ -234,7 +234,7 @@ export class Clients {
     const { runId } = requested;
     await this.#insist(
       slot,
-      (engine) => engine.runs.start(requested),
+      (engine) => engine.registry.start(requested),
       () => this.#started.add(runId),
     );
   }
@@ -242,7 +242,7 @@ export class Clients {
   async #cancel(slot: number, runId: string): Promise<void> {
     this.#cancelling.add(runId);
     const wasStarted = this.#started.has(runId);
-    const answer = await this.#ask(slot, (engine) => engine.runs.cancel(runId));
+    const answer = await this.#ask(slot, (engine) => engine.registry.cancel(runId));
     if (answer === null) return;
     if ('value' in answer) {
       this.#cancelled.add(runId);
@@ -384,7 +384,7 @@ export class Clients {
     // A repeated vote is answered but not recorded, so another instance does not know its key later.
     const isKnown = this.#recordedWith(runId, keyHash).length > 0;
     const isRepeated = isKnown && this.#decided.some((each) => each.keyHash === keyHash);
-    const answer = await this.#ask(slot, (engine) => engine.runs.decidePause(runId, request));
+    const answer = await this.#ask(slot, (engine) => engine.registry.decidePause(runId, request));
     if (answer === null) return;
     if ('value' in answer) {
       const isRecorded = this.#recordedWith(runId, keyHash).length > 0;

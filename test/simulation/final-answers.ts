@@ -28,7 +28,7 @@ export async function checkAnswers(world: World): Promise<void> {
     for (const each of list) checkHead(world, each, 'a list');
     for (const runId of records.keys()) {
       world.must(
-        engine.runs.live(runId) === null,
+        engine.registry.live(runId) === null,
         'every run ends once faults stop',
         () => `run ${runId} has ended and is live`,
       );

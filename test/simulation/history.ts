@@ -199,7 +199,7 @@ export class World {
     for (const { appending, engine } of this.instances) {
       if (appending > 0 || engine === null) return false;
       // A claim that will be repeated is still pending.
-      for (const runId of this.records.keys()) if (engine.runs.holds(runId)) return false;
+      for (const runId of this.records.keys()) if (engine.registry.holds(runId)) return false;
     }
     return true;
   }
@@ -313,7 +313,7 @@ export class World {
       isMended: () => this.faults.isMended,
       onCall: (query) => {
         const runId = runOfQuery(query);
-        const run = instance.opening?.runs.live(runId) ?? null;
+        const run = instance.opening?.registry.live(runId) ?? null;
         return this.#toolCalls.begun(query, { record: this.records.get(runId), run });
       },
     });

@@ -102,7 +102,7 @@ export class ModelCalls {
     const { promptInput, model = DEFAULT_MODEL, temperature } = request;
     const { topic, label } = promptInput;
     for (const [runId, record] of this.#deps.records) {
-      const run = opening?.runs.live(runId) ?? null;
+      const run = opening?.registry.live(runId) ?? null;
       const owner = run?.ownership.owner ?? null;
       if (run?.progress.inputTopic !== topic || owner === null) continue;
       // No two members of a node have the same model and temperature.

@@ -92,7 +92,7 @@ const engine = await openTestEngine({ ...plan, ...shared, model, decorate: morta
 await engine.recover();
 const starting = plan.runIds.map(async (runId) => {
   const request = runRequest(runId, { topic: runId, ...council });
-  await engine.runs.start({ ...request, ...(plan.budget !== undefined && { budget: plan.budget }) });
+  await engine.registry.start({ ...request, ...(plan.budget !== undefined && { budget: plan.budget }) });
   writeSync(1, `${runId}\n`);
   if (plan.godModeGraph !== undefined) void approveAll(engine, runId);
   if (runId !== crash.runId) return;

@@ -14,7 +14,7 @@ import { runWhen } from './run-when.js';
 /** Starts a run that pauses before each node; resolves with its id at its first pause. */
 export async function startGodRun(engine: Context, graph: Graph, topic = 'The sea'): Promise<string> {
   const runId = nodeSystem().uuid();
-  await engine.runs.start(runRequest(runId, { topic, graph, godMode: true }));
+  await engine.registry.start(runRequest(runId, { topic, graph, godMode: true }));
   return runId;
 }
 
@@ -33,13 +33,13 @@ export async function pausedBefore(engine: Context, runId: string, ...nodes: rea
 }
 
 /** Approves every pause of a run, each with a new Idempotency-Key, until the run has ended. */
-export async function approveAll(engine: Pick<Context, 'feed' | 'runs'>, runId: string): Promise<RunState> {
+export async function approveAll(engine: Pick<Context, 'feed' | 'registry'>, runId: string): Promise<RunState> {
   for (let last = 0; ;) {
     const run = await runWhen(engine, runId, (each) => isFinished(each) || (openPauseOf(each)?.number ?? 0) > last);
     const pause = openPauseOf(run);
     if (pause === null) return run;
     last = pause.number;
-    await engine.runs.decidePause(runId, decision('approve', { keyHash: `key ${last}` }));
+    await engine.registry.decidePause(runId, decision('approve', { keyHash: `key ${last}` }));
   }
 }
 
@@ -51,7 +51,7 @@ export async function corruptRecord({ log }: Pick<Context, 'log'>, runId: string
   await log.append(runStream(runId), [event], head);
 }
 
-/** A plain decision request. */
+/** A plain decision request for the registry. */
 export function decision(action: 'approve' | 'reject', fields: Partial<DecisionRequest> = {}): DecisionRequest {
   const choice = { action, modifiedState: null };
   return { caller: ANYONE, comment: null, keyHash: null, bodyHash: action, expectedSeq: null, choice, ...fields };

@@ -34,7 +34,7 @@ const engine = await openTestEngine({
     }),
 });
 await engine.recover();
-await engine.runs.start(runRequest(runId, { topic: 'T', graph: NESTED }));
+await engine.registry.start(runRequest(runId, { topic: 'T', graph: NESTED }));
 await allFinished(engine, [runId]);
 await engine.stop();
 process.stdout.write(`${appends} appends\n`);

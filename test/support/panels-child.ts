@@ -36,7 +36,7 @@ const engine = await openTestEngine({
 const before = heapBytes();
 for (let started = 0; started < count; started += 1) {
   const runId = nodeSystem().uuid();
-  await engine.runs.start(runRequest(runId, { topic: runId, graph: FOUR_MINDS }));
+  await engine.registry.start(runRequest(runId, { topic: runId, graph: FOUR_MINDS }));
 }
 await areAllCalled;
 writeSync(1, `${heapBytes() - before}\n`);

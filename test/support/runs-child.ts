@@ -16,7 +16,7 @@ const engine = await openTestEngine({ path, model: instantModel(), decorate: tel
 for (let i = 0; i < Number(atOnce); i += 1) startOne();
 
 function startOne(): void {
-  void engine.runs.start(runRequest(nodeSystem().uuid()));
+  void engine.registry.start(runRequest(nodeSystem().uuid()));
 }
 
 function tellingEnds(log: EventLog): EventLog {

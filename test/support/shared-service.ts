@@ -42,7 +42,7 @@ async function cancelAll({ context }: RunningService): Promise<void> {
   const open = runs.filter(({ status }) => status !== 'completed' && status !== 'failed');
   await Promise.all(
     open.map(({ id }) =>
-      context.runs.cancel(id).catch((error: unknown) => {
+      context.registry.cancel(id).catch((error: unknown) => {
         if (!(error instanceof RunFinished)) throw error;
       }),
     ),

@@ -18,7 +18,7 @@ export async function recordedStory(): Promise<readonly NewEvent[]> {
   const dir = tempDir();
   const engine = await openTestEngine({ path: dir.path, model: instantModel() });
   const runId = nodeSystem().uuid();
-  await engine.runs.start(runRequest(runId));
+  await engine.registry.start(runRequest(runId));
   await allFinished(engine, [runId]);
   const events: NewEvent[] = [];
   for await (const { id, type, data, metadata } of engine.log.readStream(runStream(runId)))

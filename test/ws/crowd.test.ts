@@ -43,7 +43,7 @@ describe('A crowd of clients of one run', () => {
 
     const lost = [channels, rich].map((each) => elementAt(each, CROWD - 1));
     for (const { socket } of lost) socket.terminate();
-    await service.context.runs.cancel(runId);
+    await service.context.registry.cancel(runId);
     const late = [path, `${path}?events=all`].map((each) => openChannel(service.url, each));
 
     for (const each of [...channels, ...rich, ...late]) {

@@ -71,7 +71,7 @@ describe(`Random sockets (SEED=${SEED})`, () => {
     };
     await Promise.all(Array.from({ length: CLIENTS }, client));
 
-    await context.runs.decidePause(runId, decision('approve'));
+    await context.registry.decidePause(runId, decision('approve'));
     for (const each of beside) expect(await each.closed).to.equal(1000);
     await stream.over;
     const last = stream.events.at(-1);

@@ -139,10 +139,10 @@ async function assertUsable(
 }
 
 /** @throws {ArgumentInvalid} a model without a price has a budget in US dollars */
-async function start({ runs }: Context, request: RunRequestedData): Promise<string> {
+async function start({ registry }: Context, request: RunRequestedData): Promise<string> {
   const { budget, graph } = request;
-  const model = (budget?.usd ?? null) === null ? null : unpricedModel(graph, runs.decisionContext());
-  if (model === null) return (await runs.start(request)).runId;
+  const model = (budget?.usd ?? null) === null ? null : unpricedModel(graph, registry.decisionContext());
+  if (model === null) return (await registry.start(request)).runId;
   throw new ArgumentInvalid({ subject: 'the budget', reason: unpricedText(model) });
 }
 
@@ -197,32 +197,32 @@ async function* eventsOf({ feed }: Context, runId: string, cancelled: AbortSigna
   }
 }
 
-async function pause({ queries, runs }: Context, runId: string): Promise<GodModeState | null> {
+async function pause({ queries, registry }: Context, runId: string): Promise<GodModeState | null> {
   const run = await queries.state(runId);
   const pauseView = run === null ? null : pauseViewOf(run);
   if (pauseView === null || pauseView.pause === null) return null;
   const { run: shown } = pauseView;
   return godModeState(pauseView, {
     mayDecide: mayDecide(shown, ANYONE),
-    needed: neededBudget(shown, runs.decisionContext()),
+    needed: neededBudget(shown, registry.decisionContext()),
   });
 }
 
 /** Has no effect on a run that has ended. */
-async function cancel({ runs }: Context, runId: string): Promise<void> {
+async function cancel({ registry }: Context, runId: string): Promise<void> {
   try {
-    await runs.cancel(runId);
+    await registry.cancel(runId);
   } catch (error) {
     if (!(error instanceof RunFinished)) throw error;
   }
 }
 
 /** The result as a poll shows it. @throws {RunUnknown} */
-async function result({ queries, runs }: Context, runId: string): Promise<RunResult> {
+async function result({ queries, registry }: Context, runId: string): Promise<RunResult> {
   const run = await queries.find(runId);
   if (run === null) throw new RunUnknown({ runId });
   const state = run.pauseReason === 'budget' ? await queries.state(runId) : null;
-  return runResult(run, state && neededBudget(state, runs.decisionContext()));
+  return runResult(run, state && neededBudget(state, registry.decisionContext()));
 }
 
 /** Errors of a refused decision: the pause is still open, or another has replaced it. */
@@ -239,7 +239,7 @@ interface DecideOptions {
 }
 
 async function decide(
-  { runs }: Context,
+  { registry }: Context,
   runId: string,
   { seq, decision, sha256 }: DecideOptions,
 ): Promise<string | null> {
@@ -254,7 +254,7 @@ async function decide(
   const { review } = decision;
   const bodyHash = sha256(canonical({ ...choice, ...(budget !== undefined && { budget }) }));
   try {
-    await runs.decidePause(runId, {
+    await registry.decidePause(runId, {
       caller: ANYONE,
       comment: decision.comment ?? null,
       keyHash: null,

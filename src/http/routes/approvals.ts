@@ -127,8 +127,8 @@ async function deliverInbox(
 }
 
 /** An open pause as the inbox shows it. */
-export function shownPause({ runs }: HttpContext, pause: WaitingPause): Approval {
-  return approval(pause, neededBudget(pause.run, runs.decisionContext()));
+export function shownPause({ registry }: HttpContext, pause: WaitingPause): Approval {
+  return approval(pause, neededBudget(pause.run, registry.decisionContext()));
 }
 
 function encodedChange(http: HttpContext, change: InboxChange, id: string | null): Buffer {

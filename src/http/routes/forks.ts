@@ -77,7 +77,7 @@ export function forkRoutes(http: HttpContext): readonly Route[] {
       const changes = changesIn(sent, http.schemas.validator('state-override.json'));
       const request = await requestFromParent(ctx, http, { sent, changes, caller, permits });
       assertPriced(request, http);
-      const facts = http.runs.previewStart(request);
+      const facts = http.registry.previewStart(request);
       assertWithinExecutionLimit(request, executionLimitError(facts));
       if (isDry) return { status: 200, body: forkPlan(planFork(facts)) };
       const starting = recordStart({ ctx, http, caller }, { request, failure: null });

@@ -77,7 +77,7 @@ export async function decide(
   assertPausable(runId);
   const choice = choiceOf(request.value, http.schemas.validator('state-override.json'));
   const decision = { caller, comment, keyHash, bodyHash, expectedSeq, budget, review, choice };
-  const deciding = http.runs.decidePause(runId, decision).catch(refuseDecision);
+  const deciding = http.registry.decidePause(runId, decision).catch(refuseDecision);
   const outcome = await http.withinDeadline(deciding, outcomeUnknown(runStream(runId)));
   const what = outcome.status === 'paused' ? 'vote cast' : 'pause decided';
   if (!outcome.isRepeated) http.log.info({ runId, action, actor: caller.actor }, what);
@@ -141,7 +141,7 @@ function stateRoute(http: HttpContext): Route {
       const { run: shown } = pauseView;
       const access = {
         mayDecide: mayDecide(shown, caller),
-        needed: neededBudget(shown, http.runs.decisionContext()),
+        needed: neededBudget(shown, http.registry.decisionContext()),
       };
       return { status: 200, body: godModeState(pauseView, access) };
     },
@@ -165,7 +165,7 @@ function nextRoute(http: HttpContext): Route {
       const runId = runIdIn(ctx);
       const run = await withPermit(permits, { http, caller }, () => http.queries.state(runId));
       if (run === null) throw new RunUnknown({ runId });
-      const context = http.runs.decisionContext();
+      const context = http.registry.decisionContext();
       const [attempts, needed] = [nextAttempts(run, context), neededBudget(run, context)];
       const view = { run, pause: openPauseOf(run), attempts, needed, usage: summaryOf(run).usage };
       return { status: 200, body: nextCalls(view) };

@@ -154,7 +154,7 @@ export async function resultOf(http: HttpContext, run: RunSummary): Promise<RunR
 async function neededBy(http: HttpContext, { id, pauseReason }: RunSummary): Promise<Reservation | null> {
   if (pauseReason !== 'budget') return null;
   const run = await http.withinDeadline(http.queries.state(id));
-  return run && neededBudget(run, http.runs.decisionContext());
+  return run && neededBudget(run, http.registry.decisionContext());
 }
 
 function cancelRoute(http: HttpContext): Route {
@@ -173,7 +173,7 @@ function cancelRoute(http: HttpContext): Route {
       const { actor } = caller;
       await body.read(ctx);
       const runId = runIdIn(ctx);
-      const run = await http.withinDeadline(http.runs.cancel(runId, actor), outcomeUnknown(runStream(runId)));
+      const run = await http.withinDeadline(http.registry.cancel(runId, actor), outcomeUnknown(runStream(runId)));
       http.log.info({ runId, actor }, 'run cancelled');
       if (mayRead(caller, run.request)) return { status: 200, body: runResult(summaryOf(run)) };
       // A caller that may not read the run sees the effect alone, as after a decision.

@@ -40,7 +40,7 @@ export interface DeadlinesOptions {
     /** The earliest deadlines of stored runs, at most `max`. */
     deadlines(max: number): Promise<readonly DuePause[]>;
   };
-  readonly runs: {
+  readonly registry: {
     /** Applies a deadline that has passed; resolves with the run's next open deadline, or null if it has none. */
     applyDeadline(runId: string): Promise<string | null>;
   };
@@ -164,14 +164,14 @@ export class Deadlines {
   }
 
   async #apply(runId: string): Promise<void> {
-    const { runs, corruptRuns } = this.#options;
+    const { registry, corruptRuns } = this.#options;
     const known = this.#known.get(runId);
     if (known === undefined) return;
     this.#known.delete(runId);
     if (corruptRuns.has(runId)) return;
     const retryMs = this.#nowMs() + RETRY_MS;
     try {
-      const deadline = await runs.applyDeadline(runId);
+      const deadline = await registry.applyDeadline(runId);
       if (deadline !== null) this.#schedulePause({ runId, deadline }, retryMs);
     } catch (error) {
       if (this.#isStopped) return;

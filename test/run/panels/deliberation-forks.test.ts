@@ -48,7 +48,7 @@ describe('A fork of a deliberation', () => {
     const { system, timers } = graceOnDemand();
     engine = await openTestEngine({ path: dir.path, model, system });
     runId = uuid();
-    await engine.runs.start(runRequest(runId, { topic: PARENT, graph: GRAPH }));
+    await engine.registry.start(runRequest(runId, { topic: PARENT, graph: GRAPH }));
     await runWhen(engine, runId, (run) => openPanels(run).some(({ until }) => until !== null));
     // The timer has measured the grace, whatever the clock shows.
     await untilTrue(() => timers.length === 1);
@@ -107,7 +107,7 @@ describe('A fork of a deliberation', () => {
     if (point?.run === null || point?.run === undefined) return null;
     const changes = { inputTopic, override: null, nodes: [], maxNodeExecutions: null };
     const forkId = uuid();
-    await engine.runs.start(
+    await engine.registry.start(
       buildForkRequest(point.run, changes, {
         runId: forkId,
         bodyHash: sha256(forkId),

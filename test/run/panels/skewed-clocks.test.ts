@@ -39,7 +39,7 @@ describe('A run that an instance takes whose clock is an hour behind', () => {
     const runId = uuid();
     const hasQuorum = (run: RunState): boolean => openPanels(run).some(({ until }) => until !== null);
     const first = await opened(nodeSystem());
-    await first.runs.start(runRequest(runId, { graph: graphWith([{ ...ASK, members: MEMBERS }], []) }));
+    await first.registry.start(runRequest(runId, { graph: graphWith([{ ...ASK, members: MEMBERS }], []) }));
     await runWhen(first, runId, hasQuorum);
     await first.stop();
 

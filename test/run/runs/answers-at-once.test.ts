@@ -39,7 +39,7 @@ describe(`${RUNS} runs whose models answer at once`, () => {
       decorate: counting,
     });
     const runIds = Array.from({ length: RUNS }, () => nodeSystem().uuid());
-    await Promise.all(runIds.map((runId) => engine.runs.start(runRequest(runId))));
+    await Promise.all(runIds.map((runId) => engine.registry.start(runRequest(runId))));
     await areAllCalled;
     answer();
     await allFinished(engine, runIds);

@@ -58,7 +58,7 @@ describe('Deadlines of pauses', () => {
           return stored.filter(({ runId }) => !gone.has(runId)).slice(0, max);
         },
       },
-      runs: { applyDeadline: (runId) => pass(runId) },
+      registry: { applyDeadline: (runId) => pass(runId) },
       corruptRuns: { has: () => false },
       logger: { error: (fields) => void faults.push(fields) },
     });
@@ -162,13 +162,13 @@ describe('A run that its deadline resumes', () => {
     const approvals: Approvals = { deadline: { after_ms: DAY, then: 'approve' } };
     const waiting = await startGodRun(engine, { ...LINE, approvals });
     const busy = nodeSystem().uuid();
-    await engine.runs.start(runRequest(busy));
+    await engine.registry.start(runRequest(busy));
     await model.called(1);
     aheadMs = 2 * DAY;
     // The deadline has been tried, so the next check comes after it.
-    expect(await engine.runs.applyDeadline(waiting)).to.be.a('string');
+    expect(await engine.registry.applyDeadline(waiting)).to.be.a('string');
     await pausedBefore(engine, waiting, 'one');
-    await engine.runs.cancel(busy);
+    await engine.registry.cancel(busy);
     await model.called(2);
     const [decided] = factsOf(await checkRecord(engine.log, waiting), 'GateDecided');
     expect(decided).to.include({ by: 'deadline', action: 'approve' });

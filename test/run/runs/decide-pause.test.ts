@@ -42,7 +42,7 @@ describe('Concurrent decisions', () => {
 
   it('on one pause: one is recorded, and no other decides the next pause', async () => {
     const runId = await startGodRun(engine, fork);
-    const deciding = Array.from({ length: 100 }, () => engine.runs.decidePause(runId, decision('approve')));
+    const deciding = Array.from({ length: 100 }, () => engine.registry.decidePause(runId, decision('approve')));
     const settled = await Promise.allSettled(deciding);
     expect(settled.filter(({ status }) => status === 'fulfilled')).to.have.length(1);
     for (const each of settled) if (each.status === 'rejected') expect(each.reason).to.be.instanceOf(RunNotPaused);
@@ -55,22 +55,22 @@ describe('Concurrent decisions', () => {
   it('as approval and cancel at once: the run ends cancelled, whichever is first', async () => {
     for (let round = 0; round < 20; round += 1) {
       const runId = await startGodRun(engine, line);
-      const cancelFirst = round % 2 === 0 ? engine.runs.cancel(runId) : null;
-      const approving = engine.runs.decidePause(runId, decision('approve'));
-      const cancelling = cancelFirst ?? engine.runs.cancel(runId);
+      const cancelFirst = round % 2 === 0 ? engine.registry.cancel(runId) : null;
+      const approving = engine.registry.decidePause(runId, decision('approve'));
+      const cancelling = cancelFirst ?? engine.registry.cancel(runId);
       const [approved, cancelled] = await Promise.allSettled([approving, cancelling]);
       expect(cancelled.status).to.equal('fulfilled');
       if (approved.status === 'rejected') expect(approved.reason).to.be.instanceOf(RunNotPaused);
       const events = await checkRecord(engine.log, runId);
       expect(factsOf(events, 'RunFailed').map(({ kind }) => kind)).to.deep.equal(['cancelled']);
-      expect(engine.runs.live(runId)).to.equal(null);
+      expect(engine.registry.live(runId)).to.equal(null);
     }
   });
 
   it('as rejection and cancel at once: exactly one ends the run', async () => {
     for (let round = 0; round < 10; round += 1) {
       const runId = await startGodRun(engine, line);
-      const both = [engine.runs.decidePause(runId, decision('reject')), engine.runs.cancel(runId)];
+      const both = [engine.registry.decidePause(runId, decision('reject')), engine.registry.cancel(runId)];
       const settled = await Promise.allSettled<unknown>(both);
       expect(settled.filter(({ status }) => status === 'fulfilled')).to.have.length(1);
       const lost = settled.find((each) => each.status === 'rejected');
@@ -84,7 +84,7 @@ describe('Concurrent decisions', () => {
   it('as approval and stop at once: the run is still paused, or continues after the next start', async () => {
     for (let round = 0; round < (IS_SOAK ? 6 : 2); round += 1) {
       const runIds = await Promise.all(Array.from({ length: 5 }, () => startGodRun(engine, line)));
-      const deciding = runIds.map((runId) => engine.runs.decidePause(runId, decision('approve')));
+      const deciding = runIds.map((runId) => engine.registry.decidePause(runId, decision('approve')));
       for (let turn = 0; turn < round; turn += 1) await new Promise((resolve) => setImmediate(resolve));
       const stopping = engine.stop();
       const settled = await Promise.allSettled(deciding);
@@ -102,8 +102,10 @@ describe('Concurrent decisions', () => {
 
   it('is refused while the service stops', async () => {
     const runId = await startGodRun(engine, line);
-    await engine.runs.stop();
-    expect(await rejectionOf(engine.runs.decidePause(runId, decision('approve')))).to.be.instanceOf(ServiceStopping);
+    await engine.registry.stop();
+    expect(await rejectionOf(engine.registry.decidePause(runId, decision('approve')))).to.be.instanceOf(
+      ServiceStopping,
+    );
   });
 
   it('leaves paused runs paused at a start, and claims none', async () => {
@@ -112,7 +114,7 @@ describe('Concurrent decisions', () => {
     for (const runId of runIds) {
       await pausedBefore(engine, runId, 'one');
       expect(factsOf(await checkRecord(engine.log, runId), 'RunClaimed')).to.have.length(1);
-      expect(engine.runs.live(runId)).to.equal(null);
+      expect(engine.registry.live(runId)).to.equal(null);
     }
   });
 
@@ -120,7 +122,7 @@ describe('Concurrent decisions', () => {
     const model = scriptedModel(() => 'hold');
     await reopen({ model, maxActiveRuns: 1 });
     const [first, second] = [await startGodRun(engine, line), await startGodRun(engine, line)];
-    for (const runId of [first, second]) await engine.runs.decidePause(runId, decision('approve'));
+    for (const runId of [first, second]) await engine.registry.decidePause(runId, decision('approve'));
     await model.called(2);
     for (const call of [...model.held]) call.release();
     for (const runId of [first, second]) await pausedBefore(engine, runId, 'two');
@@ -133,9 +135,9 @@ describe('Concurrent decisions', () => {
     const model = scriptedModel(() => 'hold');
     await reopen({ model });
     const runId = await startGodRun(engine, line);
-    await engine.runs.decidePause(runId, decision('approve'));
+    await engine.registry.decidePause(runId, decision('approve'));
     await model.called(1);
-    await engine.runs.cancel(runId);
+    await engine.registry.cancel(runId);
     expect(model.held[0]?.signal.aborted).to.equal(true);
     await allFinished(engine, [runId]);
   });
@@ -149,7 +151,7 @@ describe('Concurrent decisions', () => {
 
   it('shows paused runs as paused in the history and to a poll', async () => {
     const runId = await startGodRun(engine, line);
-    await engine.runs.decidePause(runId, decision('approve'));
+    await engine.registry.decidePause(runId, decision('approve'));
     await pausedBefore(engine, runId, 'two');
     const shown = { id: runId, status: 'paused', executionMode: 'god-mode', activeNode: 'two', completedAt: null };
     const session = { nextNodes: ['two'], currentDraft: 'Draft 1' };

@@ -63,20 +63,20 @@ describe('A start that the log acknowledges late', () => {
     const decorate = (log: EventLog): EventLog => lateLog(log, runId, answers);
     engine = await openTestEngine({ path: dir.path, model, maxActiveRuns: 2, decorate });
     const graph = graphOf('only');
-    const starting = engine.runs.start(runRequest(runId, { graph, godMode: true }));
+    const starting = engine.registry.start(runRequest(runId, { graph, godMode: true }));
     // The run is recorded and paused, although its client has no answer yet.
     await untilTrue(async () => (await engine.queries.find(runId))?.status === 'paused');
-    await engine.runs.decidePause(runId, decision('approve'));
+    await engine.registry.decidePause(runId, decision('approve'));
     await model.called(1);
     answer();
     await starting;
-    expect(engine.runs.live(runId)?.phase.status).to.equal('running');
+    expect(engine.registry.live(runId)?.phase.status).to.equal('running');
     model.held[0]?.release();
     await runWhen(engine, runId, (run) => run.phase.status === 'completed');
     await checkRecord(engine.log, runId);
     // Both slots are free again.
-    for (const each of nextIds) await engine.runs.start(runRequest(each, { graph }));
-    for (const each of nextIds) expect(engine.runs.live(each)).to.not.equal(null);
+    for (const each of nextIds) await engine.registry.start(runRequest(each, { graph }));
+    for (const each of nextIds) expect(engine.registry.live(each)).to.not.equal(null);
   });
 
   /** Cancels a run as soon as it is recorded, then lets the log answer its start. */
@@ -87,12 +87,12 @@ describe('A start that the log acknowledges late', () => {
     const model = scriptedModel(() => 'hold');
     const decorate = (log: EventLog): EventLog => late(log, runId, answers);
     engine = await openTestEngine({ path: dir.path, model, decorate });
-    const starting = engine.runs.start(runRequest(runId));
+    const starting = engine.registry.start(runRequest(runId));
     await untilTrue(async () => (await engine.queries.find(runId))?.status === 'running');
-    await engine.runs.cancel(runId);
+    await engine.registry.cancel(runId);
     answer();
     await starting;
-    expect(engine.runs.live(runId)).to.equal(null);
+    expect(engine.registry.live(runId)).to.equal(null);
     expect(model.requests).to.have.length(0);
   };
 
@@ -123,16 +123,16 @@ describe('A start that the log acknowledges late', () => {
         },
       });
     engine = await openTestEngine({ path: dir.path, model, decorate });
-    const starting = engine.runs.start(runRequest(runId));
+    const starting = engine.registry.start(runRequest(runId));
     await start.isAskedFor;
-    const cancelling = engine.runs.cancel(runId);
+    const cancelling = engine.registry.cancel(runId);
     await cancel.isAskedFor;
     start.give();
     for (let trips = 0; trips < 20; trips += 1) await engine.log.ping();
     expect(model.requests).to.have.length(0);
     cancel.give();
     await Promise.all([starting, cancelling]);
-    expect(engine.runs.live(runId)).to.equal(null);
+    expect(engine.registry.live(runId)).to.equal(null);
     expect(model.requests).to.have.length(0);
   });
 
@@ -155,16 +155,16 @@ describe('A start that the log acknowledges late', () => {
         },
       });
     engine = await openTestEngine({ path: dir.path, model, decorate });
-    const starting = engine.runs.start(runRequest(runId));
+    const starting = engine.registry.start(runRequest(runId));
     await start.isAskedFor;
-    const cancelling = rejectionOf(engine.runs.cancel(runId));
+    const cancelling = rejectionOf(engine.registry.cancel(runId));
     await cancel.isAskedFor;
     start.give();
     for (let trips = 0; trips < 20; trips += 1) await engine.log.ping();
     cancel.give();
     await starting;
     expect(await cancelling).to.be.instanceOf(RunFinished);
-    expect(engine.runs.live(runId)).to.equal(null);
+    expect(engine.registry.live(runId)).to.equal(null);
     expect(model.requests).to.have.length(0);
   });
 
@@ -184,12 +184,12 @@ describe('A start that the log acknowledges late', () => {
         },
       });
     engine = await openTestEngine({ path: dir.path, model, decorate });
-    const starting = engine.runs.start(runRequest(runId));
+    const starting = engine.registry.start(runRequest(runId));
     await start.isAskedFor;
-    expect(await rejectionOf(engine.runs.cancel(runId))).to.be.instanceOf(RunFinished);
+    expect(await rejectionOf(engine.registry.cancel(runId))).to.be.instanceOf(RunFinished);
     start.give();
     await starting;
-    expect(engine.runs.live(runId)).to.equal(null);
+    expect(engine.registry.live(runId)).to.equal(null);
     expect(model.requests).to.have.length(0);
   });
 
@@ -212,10 +212,10 @@ describe('A start that the log acknowledges late', () => {
       });
     engine = await openTestEngine({ path: dir.path, model, maxModelCalls: 1, decorate });
     const graph = graphOf('only');
-    await engine.runs.start(runRequest(first, { graph }));
+    await engine.registry.start(runRequest(first, { graph }));
     await model.called(1);
-    await engine.runs.start(runRequest(second, { graph }));
-    const cancelling = engine.runs.cancel(second);
+    await engine.registry.start(runRequest(second, { graph }));
+    const cancelling = engine.registry.cancel(second);
     await untilTrue(() => isMade);
     model.held[0]?.release();
     await runWhen(engine, first, (run) => run.phase.status === 'completed');
@@ -249,9 +249,9 @@ describe('A start that the log acknowledges late', () => {
         },
       });
     engine = await openTestEngine({ path: dir.path, model, decorate });
-    await engine.runs.start(runRequest(runId, { graph: graphOf('only') }));
+    await engine.registry.start(runRequest(runId, { graph: graphOf('only') }));
     await broken.isAskedFor;
-    const cancelling = engine.runs.cancel(runId);
+    const cancelling = engine.registry.cancel(runId);
     await cancel.isAskedFor;
     broken.give();
     for (let trips = 0; trips < 20; trips += 1) await engine.log.ping();

@@ -113,7 +113,7 @@ describe(`RunStates (SEED=${SEED})`, () => {
     const engineDir = tempDir();
     const engine = await openTestEngine({ path: engineDir.path, model: instantModel() });
     const runId = uuid();
-    await engine.runs.start(runRequest(runId, { godMode: true, graph }));
+    await engine.registry.start(runRequest(runId, { godMode: true, graph }));
     await engine.queries.list({ limit: 1, offset: 0 });
     await untilTrue(() => engine.states.size === 0);
 
@@ -123,7 +123,7 @@ describe(`RunStates (SEED=${SEED})`, () => {
     const over = engine.feed.follow(runId, { from: 'now', onState, signal: watching.signal });
     await untilTrue(() => notified.length === 1);
     expect(engine.states.size).to.equal(1);
-    await engine.runs.cancel(runId);
+    await engine.registry.cancel(runId);
     await runWhen(engine, runId, isFinished);
     expect(notified).to.deep.equal(['paused', 'failed']);
     await over;

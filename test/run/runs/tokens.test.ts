@@ -111,7 +111,7 @@ describe('A run with a listener', () => {
     const model = scriptedModel(({ onToken }) => (onToken === undefined ? { text: 'A draft' } : { error: late }));
     engine = await openTestEngine({ path: dir.path, model });
     engine.tokens.subscribe(runId, () => undefined);
-    await engine.runs.start(runRequest(runId, { graph: graphOf('only') }));
+    await engine.registry.start(runRequest(runId, { graph: graphOf('only') }));
     expect((await runWhen(engine, runId, isFinished)).phase.status).to.equal('completed');
     expect(model.requests.map(({ onToken }) => onToken !== undefined)).to.deep.equal([true, false]);
   });
