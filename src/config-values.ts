@@ -3,8 +3,7 @@
  * a secret. Functions without a default return null for a variable without a value.
  */
 import { ConfigInvalid } from './errors.js';
-import { isAddressOrRange } from './system/address-list.js';
-import { hostNameOf } from './system/host-name.js';
+import { hostNameOf, isAddressOrRange } from './system/addresses.js';
 
 /** An environment variable. */
 export interface Variable {

@@ -5,9 +5,8 @@
  */
 import { readFileSync } from 'node:fs';
 import type { Server } from 'node:http';
-import type { AddressList } from '../system/address-list.js';
-import { plainIpv4 } from '../system/address-list.js';
-import { networkOf } from '../system/host-name.js';
+import type { AddressList } from '../system/addresses.js';
+import { networkOf, plainIpv4 } from '../system/addresses.js';
 import type { System } from '../system/system.js';
 import type { Logger } from '../system/logger.js';
 

@@ -2,7 +2,7 @@
 import type { Config } from '../config.js';
 import { ConfigInvalid } from '../errors.js';
 import type { KeyStore } from '../keys/store.js';
-import { isLoopbackAddress } from '../system/host-name.js';
+import { isLoopbackAddress } from '../system/addresses.js';
 import type { ServiceDeps } from './context-deps.js';
 
 type AuthConfig = Pick<Config, 'host' | 'auth' | 'eventStore'>;

@@ -4,7 +4,7 @@ import { Resolver, lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import type { Config } from '../config.js';
 import type { Door } from '../http/route.js';
-import { hostNameOf, isLoopbackName } from '../system/host-name.js';
+import { hostNameOf, isLoopbackName } from '../system/addresses.js';
 import { fieldOf } from '../system/untrusted.js';
 import { readDeliveries } from '../webhooks/deliveries.js';
 import type { WebhookFigures } from '../webhooks/dispatcher.js';

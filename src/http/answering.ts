@@ -18,7 +18,7 @@ export async function answering(ctx: Context, next: Next, http: AnsweringDeps): 
   ctx.set({ 'X-Content-Type-Options': 'nosniff', 'Cache-Control': 'no-store' });
   allowOrigin(ctx, http.corsOrigins);
   try {
-    assertReadableTarget(ctx);
+    if (pathIn(ctx) === null) throw new RequestRefused('The request target cannot be read', { status: 400 });
     assertOneHost(ctx);
     await next();
   } catch (error) {
@@ -26,30 +26,19 @@ export async function answering(ctx: Context, next: Next, http: AnsweringDeps): 
     const problem = problemOf(error, requestId);
     if (problem.status === 500) http.onFault(requestId, error);
     if (error instanceof AccessRefused) http.onAccessRefused(error, ctx.req);
-    sendAnswer(ctx, problemAt(pathIn(ctx), problem, http.problemForms), http);
+    sendAnswer(ctx, problemAt(pathIn(ctx) ?? '', problem, http.problemForms), http);
   }
   addBasePath(ctx, http.basePath);
 }
 
-/** The path of a request, or an empty text if its target cannot be read. */
-function pathIn(ctx: Context): string {
+/** The path of a request, or null if its target cannot be read: Koa parses it on first use. */
+function pathIn(ctx: Context): string | null {
   try {
-    // Koa parses the target on first use. Some that are no URL have no path.
     const path: unknown = ctx.path;
-    return typeof path === 'string' ? path : '';
+    return typeof path === 'string' ? path : null;
   } catch {
-    return '';
+    return null;
   }
-}
-
-/** Koa parses the target on first use and throws if it is absolute but no URL. */
-function assertReadableTarget(ctx: Context): void {
-  try {
-    if (typeof ctx.path === 'string') return;
-  } catch {
-    // Refused below.
-  }
-  throw new RequestRefused('The request target cannot be read', { status: 400 });
 }
 
 /** A request has exactly one Host header (RFC 9112, section 3.2), before HTTP/1.1 at most one. */

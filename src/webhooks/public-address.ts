@@ -1,5 +1,5 @@
 /** Which addresses a webhook may have: public ones, so that it reaches no machine behind the service's firewall. */
-import { addressIn, addressList } from '../system/address-list.js';
+import { addressIn, addressList } from '../system/addresses.js';
 
 /**
  * IANA's special-purpose registry for IPv4, multicast, and the host of Azure's virtual machines, which gives them

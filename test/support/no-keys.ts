@@ -1,6 +1,6 @@
 /** Access rules of a service without keys, for tests of an edge without the service. */
 import { failedKeys } from '../../src/keys/failed-keys.js';
-import { addressList } from '../../src/system/address-list.js';
+import { addressList } from '../../src/system/addresses.js';
 import { nodeSystem } from '../../src/system/system.js';
 
 const unused = (): never => {

@@ -1,7 +1,7 @@
 /** Refusals of callers: why, and how an operator learns of them. */
 import type { Refusal } from '../../keys/authenticator.js';
-import { networkOf } from '../../system/host-name.js';
-import type { AddressList } from '../../system/address-list.js';
+import { networkOf } from '../../system/addresses.js';
+import type { AddressList } from '../../system/addresses.js';
 import type { Logger } from '../../system/logger.js';
 import type { System } from '../../system/system.js';
 import { RequestRefused } from '../problems.js';

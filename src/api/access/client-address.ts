@@ -1,6 +1,6 @@
 /** The client's address, from the connection or from a trusted proxy. */
-import type { AddressList } from '../../system/address-list.js';
-import { addressIn, plainIpv4 } from '../../system/address-list.js';
+import type { AddressList } from '../../system/addresses.js';
+import { addressIn, plainIpv4 } from '../../system/addresses.js';
 
 /** The parts of a request that name its client's address. */
 export interface RoutedRequest {

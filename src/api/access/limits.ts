@@ -2,9 +2,9 @@
  * Limits per key, or per address without a key: requests, started runs, sign-ins, and unfinished runs on this instance.
  * Answers report them in the fields of draft-ietf-httpapi-ratelimit-headers-10.
  */
-import { isLoopbackAddress, networkOf } from '../../system/host-name.js';
+import { isLoopbackAddress, networkOf } from '../../system/addresses.js';
 import type { Caller } from '../../keys/caller.js';
-import type { AddressList } from '../../system/address-list.js';
+import type { AddressList } from '../../system/addresses.js';
 import type { RoutedRequest } from './client-address.js';
 import { clientAddress } from './client-address.js';
 import type { System } from '../../system/system.js';

@@ -1,5 +1,5 @@
 /** Accepts requests by the host name they use and by the page that sends them. */
-import { hostNameOf, isLoopbackName } from '../../system/host-name.js';
+import { hostNameOf, isLoopbackName } from '../../system/addresses.js';
 
 export interface SourceRules {
   /** Whether a Host header names this service. */

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { clientAddress, isBehindTls } from '../../../src/api/access/client-address.js';
-import { addressIn, addressList, isAddressOrRange } from '../../../src/system/address-list.js';
+import { addressIn, addressList, isAddressOrRange } from '../../../src/system/addresses.js';
 
 describe('The address of a client', () => {
   const trusted = addressList(['10.0.0.0/8', '192.168.1.7', 'fd00::/8']);
