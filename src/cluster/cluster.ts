@@ -23,7 +23,7 @@ export interface ClusterOptions extends ClusterSettings {
   readonly failureDetector: FailureDetector;
   readonly registry: OrphanRecoveryOptions['registry'] & {
     /** Another instance has appended to a run. */
-    onEventRecorded(runId: string, seq: number): void;
+    catchUp(runId: string, seq: number): void;
     /** Stops all runs without recording anything. */
     abandon(): void;
   };
@@ -111,7 +111,7 @@ export class Cluster {
     if (sender !== null) failureDetector.onHeartbeat(sender);
     if (sender === instanceId) this.#heartbeat.onRecorded(event);
     const runId = event.metadata['instanceId'] === instanceId ? null : runIdOf(event.stream);
-    if (runId !== null) registry.onEventRecorded(runId, event.revision);
+    if (runId !== null) registry.catchUp(runId, event.revision);
   }
 
   onRunFolded(_event: RecordedEvent, run: RunState): void {

@@ -123,7 +123,8 @@ function carryOut(pending: PendingEvents, command: RunCommand): void {
   }
 }
 
-function claim(pending: PendingEvents, reason: 'started' | 'recovered' | 'handover'): void {
+/** Claims the run for this instance and continues it; nothing while it is paused. */
+export function claim(pending: PendingEvents, reason: 'started' | 'recovered' | 'handover'): void {
   const { run, context } = pending;
   if (run.phase.status === 'paused') return;
   const epoch = run.ownership.epoch + 1;

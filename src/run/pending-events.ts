@@ -6,9 +6,9 @@ import type { System } from '../system/system.js';
 import type { PromptInput, ToolName } from '../models/port.js';
 import type { ModelPrice, PriceTable } from '../models/prices.js';
 import type { Toolbox } from '../council/tools/tool.js';
-import { laterOf } from '../eventsourcing/aggregate.js';
-import type { ChildEndedData } from '../generated/schemas.js';
-import type { RunFact } from './events.js';
+import { headOf, laterOf } from '../eventsourcing/aggregate.js';
+import type { ChildEndedData, RunRequestedData } from '../generated/schemas.js';
+import type { RunEvent, RunFact } from './events.js';
 import type { Chart, RunSnapshot } from './chart/machine.js';
 import type { FrontierNode, RunState } from './state.js';
 import type { RenderedPrompt } from '../council/prompt.js';
@@ -74,25 +74,42 @@ export interface DraftParser {
 
 /** The facts for one append; `run` is the state after them. */
 export class PendingEvents {
+  readonly chart: Chart;
+  /** The snapshot before the facts; of a new run, after its first event. */
+  readonly from: RunSnapshot;
+  /** The run before the facts, or null if they begin it. */
+  readonly before: RunState | null;
   /** Its time is never before the run's last event: clocks of instances differ. */
   readonly context: DecisionContext;
   /** Assignments of the started attempts, by call key, so that the actor need not derive them again. */
   readonly assignments = new Map<string, Assignment>();
   /** The ends of the runs of its councils, which are recorded before the run itself ends. */
   readonly ends: readonly ChildEndedData[];
-  readonly #chart: Chart;
-  readonly #facts: RunFact[] = [];
+  readonly #facts: RunFact[];
   #snapshot: RunSnapshot;
 
+  /** @param first the fact that begins the run, if `snapshot` is the one after it */
   constructor(
     chart: Chart,
     snapshot: RunSnapshot,
     { ends = [], ...context }: DecisionContext & { readonly ends?: PendingEvents['ends'] },
+    first: RunFact | null = null,
   ) {
-    this.#chart = chart;
+    const { run } = snapshot.context;
+    this.chart = chart;
+    this.from = snapshot;
+    this.before = first === null ? run : null;
+    this.#facts = first === null ? [] : [first];
     this.#snapshot = snapshot;
     this.ends = ends;
-    this.context = { ...context, at: laterOf(context.at, snapshot.context.run.head.at) };
+    this.context = { ...context, at: laterOf(context.at, run.head.at) };
+  }
+
+  /** Begins a run with its request. */
+  static ofNewRun(chart: Chart, data: RunRequestedData, context: DecisionContext): PendingEvents {
+    const first: RunFact = { type: 'RunRequested', data };
+    const snapshot = chart.first({ seq: 0, id: '', at: context.at, hash: '', ...first });
+    return new PendingEvents(chart, snapshot, context, first);
   }
 
   get run(): RunState {
@@ -111,8 +128,16 @@ export class PendingEvents {
   /** Adds a fact. @throws {TransitionRefused} when the chart does not allow it */
   write(fact: RunFact): void {
     const { seq } = this.run.head;
-    this.#snapshot = this.#chart.next(this.#snapshot, { seq: seq + 1, id: '', at: this.context.at, hash: '', ...fact });
+    this.#snapshot = this.chart.next(this.#snapshot, { seq: seq + 1, id: '', at: this.context.at, hash: '', ...fact });
     this.#facts.push(fact);
+  }
+
+  /** The snapshot after the facts, with the id and hash of the last event as it is recorded. */
+  snapshotAt(last: RunEvent | undefined): RunSnapshot {
+    const { run } = this;
+    if (last?.seq !== run.head.seq)
+      throw new Error(`Event ${last?.seq} does not end the facts decided up to ${run.head.seq}`);
+    return { ...this.#snapshot, context: { run: { ...run, head: headOf(last) } } };
   }
 }
 

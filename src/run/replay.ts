@@ -126,37 +126,27 @@ export class RunReplayer {
 /**
  * A run replayed from the log, or null if there is no such run.
  *
- * @throws {RunCorrupt} at the first event that its hash or the chart does not allow, and for a run that is known to be
- * corrupt for another reason, such as a missing end: nothing may be appended to it
+ * @param seen revision of an event that a view has seen, or -1
+ * @throws {RunCorrupt} at the first event that its hash or the chart does not allow; when the run ends before `seen` and the
+ *   log may have lost that event; and for a run that is known to be corrupt: nothing may be appended to it
  */
 export async function replayRun(
   log: EventLog,
   runId: string,
-  deps: ReplayDeps & { readonly corruptRuns?: KnownCorruptRuns },
+  { corruptRuns, seen = -1, ...deps }: ReplayDeps & { readonly corruptRuns?: KnownCorruptRuns; readonly seen?: number },
 ): Promise<Replay | null> {
-  deps.corruptRuns?.assertNotCorrupt(runId);
+  corruptRuns?.assertNotCorrupt(runId);
   const replayer = new RunReplayer(runId, deps);
   try {
     for await (const event of readChecked(log, runId, { sha256: deps.sha256 })) replayer.applyChecked(event);
+    const last = replayer.events - 1;
+    if (last < seen && (await mayHaveLostEnd(log, last)))
+      throw new RunCorrupt({ runId, seq: last + 1, reason: endsBefore(seen) });
     return replayer.replay;
   } catch (error) {
-    if (error instanceof RunCorrupt) deps.corruptRuns?.mark(error);
+    if (error instanceof RunCorrupt) corruptRuns?.mark(error);
     throw error;
   }
-}
-
-/**
- * @param replayed the run, or null if there is no such run
- * @throws {RunCorrupt} when the run ends before an event that a view has seen, and the log may have lost that event
- */
-export async function assertReaches(
-  runId: string,
-  replayed: Replay | null,
-  { seen, log }: { readonly seen: number; readonly log: Pick<EventLog, 'hasGaps'> },
-): Promise<void> {
-  const last = replayed?.snapshot.context.run.head.seq ?? -1;
-  if (last >= seen || !(await mayHaveLostEnd(log, last))) return;
-  throw new RunCorrupt({ runId, seq: last + 1, reason: endsBefore(seen) });
 }
 
 /** The reason for a record that ends before an event that a view has seen. */

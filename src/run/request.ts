@@ -1,15 +1,15 @@
-/** Builds a run's request, the data of its first event, and the facts that are appended with it. */
+/** Builds a run's request, the data of its first event, and begins runs. */
 import type { ModelNaming } from '../graph/models-asked.js';
 import { withFullNames } from '../graph/models-asked.js';
 import { withNested } from '../graph/nested.js';
 import { maxNodeExecutions, MAX_ITERATIONS, MAX_TAKEOVERS, PASS_SCORE } from '../graph/limits.js';
 import type { Budget, Graph, RunBudget, RunFailedData, RunRequestedData } from '../generated/schemas.js';
 import { canonical } from '../eventsourcing/canonical-json.js';
-import { decide } from './decide.js';
+import { claim } from './decide.js';
 import { NO_EFFORT, usageOf } from './effort.js';
-import type { RunFact } from './events.js';
 import type { Chart } from './chart/machine.js';
-import type { DecisionContext, PendingEvents } from './pending-events.js';
+import type { DecisionContext } from './pending-events.js';
+import { PendingEvents } from './pending-events.js';
 
 /** What a start endpoint knows of a new run. */
 export interface RunParameters {
@@ -110,35 +110,27 @@ export function keyedRunId(
   ].join('-');
 }
 
-/** The facts that are appended when a run starts. */
-export interface FirstFacts {
-  readonly facts: readonly RunFact[];
-  /** The decision that led to all facts but the first, or null if the run is pending. */
-  readonly claimDecision: PendingEvents | null;
-}
-
 /**
- * The first facts of a run. With a slot: RunRequested, RunClaimed, RunStarted, and a NodeStarted for each first node or, in
- * God Mode, RunPaused. Without a slot: RunRequested alone, and the run is pending.
+ * Begins a run. With a slot: RunRequested, RunClaimed, RunStarted, and a NodeStarted for each first node or, in God Mode,
+ * RunPaused. Without a slot: RunRequested alone, and the run is pending.
  */
-export function firstFacts(
+export function startRun(
   chart: Chart,
   request: RunRequestedData,
-  options: { readonly context: DecisionContext; readonly hasSlot: boolean },
-): FirstFacts {
-  const data = { pricesHash: options.context.pricesHash, ...request };
-  const first: RunFact = { type: 'RunRequested', data };
-  if (!options.hasSlot) return { facts: [first], claimDecision: null };
-  const { context } = options;
-  const snapshot = chart.first({ seq: 0, id: '', at: context.at, hash: '', ...first });
-  const claimDecision = decide(chart, snapshot, { command: { type: 'ClaimRun', reason: 'started' }, context });
-  return { facts: [first, ...claimDecision.facts], claimDecision };
+  { context, hasSlot }: { readonly context: DecisionContext; readonly hasSlot: boolean },
+): PendingEvents {
+  const pending = PendingEvents.ofNewRun(chart, { pricesHash: context.pricesHash, ...request }, context);
+  if (hasSlot) claim(pending, 'started');
+  return pending;
 }
 
-/** The facts of a run that fails at its start. */
-export function refusedRunFacts(request: RunRequestedData, failure: RunFailedData): readonly RunFact[] {
-  return [
-    { type: 'RunRequested', data: request },
-    { type: 'RunFailed', data: { usage: usageOf(NO_EFFORT), ...failure } },
-  ];
+/** Begins a run that fails at once. */
+export function refuseRun(
+  chart: Chart,
+  request: RunRequestedData,
+  { context, failure }: { readonly context: DecisionContext; readonly failure: RunFailedData },
+): PendingEvents {
+  const pending = PendingEvents.ofNewRun(chart, request, context);
+  pending.write({ type: 'RunFailed', data: { usage: usageOf(NO_EFFORT), ...failure } });
+  return pending;
 }

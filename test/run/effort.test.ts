@@ -1,14 +1,16 @@
 import { expect } from 'chai';
 import type { NodeUsage } from '../../src/generated/schemas.js';
+import { compileChart } from '../../src/run/chart/machine.js';
 import type { UsageTotals } from '../../src/run/effort.js';
 import { effortAfter, NO_EFFORT, usageOf } from '../../src/run/effort.js';
-import { refusedRunFacts } from '../../src/run/request.js';
+import { refuseRun } from '../../src/run/request.js';
 import type { RunState } from '../../src/run/state.js';
 import type { Story, When } from '../support/given.js';
 import {
   attemptOf,
   broke,
   completed,
+  contextOf,
   failed,
   given,
   graphOf,
@@ -256,7 +258,9 @@ describe('The effort of a run', () => {
     const paused = given(council, { godMode: true });
     const rejected = paused.at(new Date(START).toISOString()).whenDecided({ action: 'reject', modifiedState: null });
     expect(toldBy(rejected)).to.deep.equal(costOf(paused)).and.to.include({ calls: 0, inputTokens: null });
-    const [, refused] = refusedRunFacts(runRequest(RUN_ID), { kind: 'not_runnable', error: 'No node', node: null });
+    const failure = { kind: 'not_runnable', error: 'No node', node: null } as const;
+    const request = runRequest(RUN_ID);
+    const [, refused] = refuseRun(compileChart(request.graph), request, { failure, context: contextOf('one') }).facts;
     expect(refused?.data).to.deep.include({ usage: costOf(given(council, { pending: true })) });
   });
 

@@ -23,9 +23,8 @@ import type { RunCommand } from '../../src/run/decide.js';
 import { decide } from '../../src/run/decide.js';
 import type { RunEvent, RunFact } from '../../src/run/events.js';
 import type { PauseDecision } from '../../src/run/pauses/human-decision.js';
-import { effectiveChoice, factsOfDecision, applyDeadline } from '../../src/run/pauses/human-decision.js';
+import { effectiveChoice, decideOpenPause, applyDeadline } from '../../src/run/pauses/human-decision.js';
 import { evolve, firstState } from '../../src/run/evolve.js';
-import { asRecorded } from '../../src/run/runs/actor.js';
 import { callOf } from '../../src/run/pending-events.js';
 import { assignmentOf } from '../../src/run/frontier/node-start.js';
 import type { Chart, RunSnapshot } from '../../src/run/chart/machine.js';
@@ -33,7 +32,7 @@ import { compileChart } from '../../src/run/chart/machine.js';
 import type { DecisionContext } from '../../src/run/pending-events.js';
 import type { FrontierNode, RunState } from '../../src/run/state.js';
 import { openPauseOf, pauseOf } from '../../src/run/state.js';
-import { firstFacts } from '../../src/run/request.js';
+import { startRun } from '../../src/run/request.js';
 import { sealAppend } from '../../src/eventsourcing/aggregate.js';
 import { factsAfter } from '../../src/run/stream.js';
 import { deepFreeze } from './deep-freeze.js';
@@ -68,7 +67,7 @@ export function given(graph: Graph, { limits = {}, pending = false, budget, ...o
 export function begun(requested: RunRequestedData, { pending = false }: Pick<Given, 'pending'> = {}): Story {
   const chart = compileChart(requested.graph);
   const deps = { system: manualSystem(), instanceId: 'one' };
-  const { facts } = firstFacts(chart, requested, { hasSlot: !pending, context: contextOf('one') });
+  const { facts } = startRun(chart, requested, { hasSlot: !pending, context: contextOf('one') });
   const { recorded } = sealAppend(deps, factsAfter(null, requested.runId, facts));
   return storyOf(chart, recorded, { latest: facts, deps });
 }
@@ -129,13 +128,14 @@ export class Story {
 
   /** Decides a command at the named instance and time, and records its facts. */
   when(command: When, instanceId = 'one', at = START): Story {
-    const { facts, snapshot, assignments, context } = decide(this.chart, this.snapshot, {
+    const pending = decide(this.chart, this.snapshot, {
       command: typeof command === 'function' ? command(this.run) : command,
       context: { ...contextOf(instanceId), at },
     });
-    this.#state.deps.system.setNow(context.at);
+    const { facts, assignments } = pending;
+    this.#state.deps.system.setNow(pending.context.at);
     const story = this.recorded(...facts);
-    const decided = facts.length === 0 ? snapshot : asRecorded(snapshot, story.events.at(-1));
+    const decided = facts.length === 0 ? pending.snapshot : pending.snapshotAt(story.events.at(-1));
     expect(decided.value).to.deep.equal(story.snapshot.value);
     expectSame(decided.context.run, story.run);
     // A council asks no model.
@@ -155,13 +155,14 @@ export class Story {
     const pause = openPauseOf(this.run);
     const effective = pause === null ? choice : effectiveChoice(this.run, pause, choice);
     const decision = { ...effective, budget: choice.budget, caller, comment: null, keyHash: null, bodyHash: 'b' };
-    return this.recorded(...factsOfDecision(this.chart, this.snapshot, { decision, context: contextOf(instanceId) }));
+    const context = contextOf(instanceId);
+    return this.recorded(...decideOpenPause(this.chart, this.snapshot, { decision, context }).facts);
   }
 
   /** Checks the deadline of the open pause at a time. */
   whenDue(at: string): Story {
     const context = { ...contextOf('one'), at };
-    return this.at(at).recorded(...applyDeadline(this.chart, this.snapshot, context));
+    return this.at(at).recorded(...applyDeadline(this.chart, this.snapshot, context).facts);
   }
 
   /** The same story at a later time. */

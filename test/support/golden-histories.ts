@@ -21,10 +21,10 @@ import { sealAppend } from '../../src/eventsourcing/aggregate.js';
 import { factsAfter, foldNext } from '../../src/run/stream.js';
 import type { ForkChanges } from '../../src/run/fork.js';
 import { buildForkRequest } from '../../src/run/fork.js';
-import { effectiveChoice, factsOfDecision, applyDeadline } from '../../src/run/pauses/human-decision.js';
+import { effectiveChoice, decideOpenPause, applyDeadline } from '../../src/run/pauses/human-decision.js';
 import type { Chart, RunSnapshot } from '../../src/run/chart/machine.js';
 import { compileChart } from '../../src/run/chart/machine.js';
-import { buildRunRequest, firstFacts } from '../../src/run/request.js';
+import { buildRunRequest, startRun } from '../../src/run/request.js';
 import type { RunState } from '../../src/run/state.js';
 import { openPauseOf } from '../../src/run/state.js';
 import type { DecisionContext } from '../../src/run/pending-events.js';
@@ -62,7 +62,7 @@ class Recording {
     this.#system = manualSystem(seed);
     this.#chart = compileChart(requested.graph);
     this.#runId = requested.runId;
-    this.#record(firstFacts(this.#chart, requested, { hasSlot: claim, context: this.#context('one') }).facts, 'one');
+    this.#record(startRun(this.#chart, requested, { hasSlot: claim, context: this.#context('one') }).facts, 'one');
   }
 
   when(when: When, instanceId = 'one'): this {
@@ -86,14 +86,14 @@ class Recording {
       keyHash: null,
       bodyHash: this.#system.sha256(canonical(choice)),
     };
-    this.#record(factsOfDecision(this.#chart, this.#at(), { decision, context: this.#context('one') }), 'one');
+    this.#record(decideOpenPause(this.#chart, this.#at(), { decision, context: this.#context('one') }).facts, 'one');
     return this;
   }
 
   /** Advances the time to the deadline of the open pause. */
   due(ms: number): this {
     this.#system.advance(ms);
-    this.#record(applyDeadline(this.#chart, this.#at(), this.#context('one')), 'one');
+    this.#record(applyDeadline(this.#chart, this.#at(), this.#context('one')).facts, 'one');
     return this;
   }
 

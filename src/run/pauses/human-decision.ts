@@ -16,7 +16,6 @@ import { approversOf, isDue, refusalOf, ruleAt, votesFor } from './approvals.js'
 import { humanSource } from '../frontier/branch.js';
 import { scheduleNext } from '../decide.js';
 import { fail } from '../ends.js';
-import type { RunFact } from '../events.js';
 import type { Chart, RunSnapshot } from '../chart/machine.js';
 import type { DecisionContext } from '../pending-events.js';
 import { budgetAfter } from '../budget/decision.js';
@@ -96,7 +95,7 @@ export function decidedBefore(
 }
 
 /**
- * What a request decides at the open pause: the facts to append, none if this approver has cast the same vote before.
+ * What a request decides at the open pause; no facts if this approver has cast the same vote before.
  *
  * @throws {NotApprover | PauseMoved | AnotherDraftSeen | OverrideRefused | VotesUsedUp | BudgetRefused} or the request's `choice`, if it is an error
  */
@@ -104,7 +103,7 @@ export function decisionOn(
   { chart, snapshot }: Replay,
   pause: RunPause,
   { request, context }: { readonly request: DecisionRequest; readonly context: DecisionContext },
-): { readonly facts: readonly RunFact[]; readonly action: GateAction; readonly outcome: DecisionOutcome } {
+): { readonly pending: PendingEvents; readonly action: GateAction; readonly outcome: DecisionOutcome } {
   const { caller, comment, keyHash, bodyHash, expectedSeq, budget, review, choice: sent } = request;
   const { run } = snapshot.context;
   assertApprover(run, pause, { caller });
@@ -114,26 +113,26 @@ export function decisionOn(
     throw new PauseMoved({ runId: run.runId, expectedSeq, actualSeq: pause.seq });
   }
   const decision = { ...choice, caller, comment, keyHash, bodyHash, budget, review };
-  const facts = factsOfDecision(chart, snapshot, { decision, context });
-  const isVote = facts.every(({ type }) => type === 'VoteCast');
-  return { facts, action: choice.action, outcome: isVote ? VOTED : outcomeOf(choice.action) };
+  const pending = decideOpenPause(chart, snapshot, { decision, context });
+  const isVote = pending.facts.every(({ type }) => type === 'VoteCast');
+  return { pending, action: choice.action, outcome: isVote ? VOTED : outcomeOf(choice.action) };
 }
 
 /**
- * The facts that a decision on the open pause leads to; only a vote before the quorum is reached. None if no pause is
- * open or this approver has cast the same vote before.
+ * What a decision on the open pause leads to; only a vote before the quorum is reached. No facts if no pause is open or
+ * this approver has cast the same vote before.
  *
  * @throws {AnotherDraftSeen | OverrideRefused | NotApprover | VotesUsedUp | BudgetRefused}
  */
-export function factsOfDecision(
+export function decideOpenPause(
   chart: Chart,
   snapshot: RunSnapshot,
   { decision, context }: { readonly decision: PauseDecision; readonly context: DecisionContext },
-): readonly RunFact[] {
-  const { run } = snapshot.context;
-  const pause = openPauseOf(run);
-  if (pause === null) return [];
+): PendingEvents {
   const pending = new PendingEvents(chart, snapshot, context);
+  const { run } = pending;
+  const pause = openPauseOf(run);
+  if (pause === null) return pending;
   const continuation = continuationOf(run, pause, decision);
   const rule = assertApprover(run, pause, { caller: decision.caller, chosen: continuation.nextNodes });
   const budget = budgetAfter(run, pause, { decision, context });
@@ -152,7 +151,7 @@ export function factsOfDecision(
     const { gate, shownDraftHash } = reference;
     pending.write({ type: 'VoteCast', data: { ...choice, ...reviewed, actor, gate, shownDraftHash } });
   }
-  return pending.facts;
+  return pending;
 }
 
 /** The approval rule of a pause, or null if it has none. @throws {NotApprover} when it does not let the caller decide */
@@ -178,17 +177,17 @@ function applyDecision(
   scheduleNext(pending, nextNodes);
 }
 
-/** The facts that the deadline of the open pause leads to; none if it has no deadline or the deadline has not passed. */
-export function applyDeadline(chart: Chart, snapshot: RunSnapshot, context: DecisionContext): readonly RunFact[] {
-  const { run } = snapshot.context;
+/** What the deadline of the open pause leads to; no facts if it has no deadline or the deadline has not passed. */
+export function applyDeadline(chart: Chart, snapshot: RunSnapshot, context: DecisionContext): PendingEvents {
+  const pending = new PendingEvents(chart, snapshot, context);
+  const { run } = pending;
   const pause = openPauseOf(run);
   const deadline = pause === null ? null : (ruleAt(run, pause)?.deadline ?? null);
-  if (pause === null || deadline === null || !isDue(run, pause, context.at)) return [];
-  const pending = new PendingEvents(chart, snapshot, context);
+  if (pause === null || deadline === null || !isDue(run, pause, context.at)) return pending;
   const { then: action, after_ms: afterMs } = deadline;
   if (typeof action === 'object') {
     pending.write({ type: 'PauseEscalated', data: { gate: pause.number, to: action.escalate } });
-    return pending.facts;
+    return pending;
   }
   const choice: GateChoice = { action, modifiedState: null };
   const continuation = continuationOf(run, pause, choice);
@@ -198,7 +197,7 @@ export function applyDeadline(chart: Chart, snapshot: RunSnapshot, context: Deci
   pending.write({ type: 'GateDecided', data });
   const failure = action === 'reject' ? `Rejected in God Mode: nobody decided within ${afterMs} ms` : null;
   applyDecision(pending, pause, { ...continuation, failure });
-  return pending.facts;
+  return pending;
 }
 
 /** Resumes the run. The instance that accepts the decision becomes its owner. */

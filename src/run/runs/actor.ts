@@ -19,7 +19,7 @@ import { ServiceStopping } from '../../errors.js';
 import { LogClosed, RevisionConflict } from '../../eventlog/errors.js';
 import type { RetryPolicy } from '../../eventsourcing/append-with-retry.js';
 import { retryWhileUnavailable } from '../../eventsourcing/append-with-retry.js';
-import { headOf, laterOf, sealAppend } from '../../eventsourcing/aggregate.js';
+import { laterOf } from '../../eventsourcing/aggregate.js';
 import type { EventLog } from '../../eventlog/port.js';
 import type { BoundedModel } from '../../models/bounded.js';
 import type { PriceTable } from '../../models/prices.js';
@@ -33,15 +33,14 @@ import { childrenUnderWay, waitsForChildren } from '../children/children.js';
 import { childRequest } from '../children/request.js';
 import type { RunCommand } from '../decide.js';
 import { decide } from '../decide.js';
-import type { RunEvent, RunFact } from '../events.js';
+import type { RunFact } from '../events.js';
 import type { Chart, RunSnapshot } from '../chart/machine.js';
 import { assignmentOf, nodeOf } from '../frontier/node-start.js';
 import { openPanels } from '../panels/panels.js';
 import type { Child, FrontierNode, RunState } from '../state.js';
 import { outputLimitOf } from '../budget/spending.js';
 import { costed, reportOf } from './attempts.js';
-import type { RunStates } from './states.js';
-import { currentEvent, factsAfter, readRun } from '../stream.js';
+import { currentEvent, readRun } from '../stream.js';
 import type { TokenBus } from './tokens.js';
 import { reasonOf } from '../../system/untrusted.js';
 
@@ -55,8 +54,6 @@ export interface RunActorDeps {
   readonly drafts: DraftParser;
   /** Receives drafts as they are written, while a client listens. */
   readonly tokens: TokenBus;
-  /** Makes each append. */
-  readonly states: Pick<RunStates, 'append'>;
   readonly system: System;
   readonly instanceId: string;
   readonly host: ActorHost;
@@ -68,6 +65,8 @@ export interface RunActorDeps {
 export interface ActorHost {
   /** Called when a run is no longer live here: finished, paused, released, or taken by another instance. */
   onActorStopped(run: RunState): void;
+  /** Records a decision of the run. @throws {RevisionConflict} when another append came first */
+  record(pending: PendingEvents, retryPolicy: RetryPolicy): Promise<RecordedDecision>;
   /** Reports an error that no caller waits for. */
   reportFault(runId: string, error: unknown): void;
   /** Called when a run begins or ends to wait for nothing but the runs of its councils. A waiting run needs no slot. */
@@ -78,10 +77,11 @@ export interface ActorHost {
   endChildren(before: RunState, after: RunState): Promise<readonly ChildEndedData[]>;
 }
 
-/** The chart snapshot already computed for facts decided in this process. */
-export interface Decided {
+/** A decision of this instance that the log has acknowledged. */
+export interface RecordedDecision extends Pick<PendingEvents, 'assignments'> {
   readonly to: RunSnapshot;
-  readonly assignments?: PendingEvents['assignments'] | undefined;
+  /** Whether it took more than one try: then others may have appended after it. */
+  readonly isRepeated: boolean;
 }
 
 export class RunActor {
@@ -116,7 +116,7 @@ export class RunActor {
     // The live actor keeps the snapshot that it is created with, so it is created with one that all runs share.
     this.#live = createActor(runActorLogic, { snapshot: chart.pending });
     this.#live.start();
-    this.#live.send({ type: 'recorded', facts: [], to: snapshot });
+    this.#moveTo(snapshot);
   }
 
   /** The state after the last adopted event. */
@@ -149,38 +149,28 @@ export class RunActor {
     return this.#commands.run(() => retryWhileUnavailable(() => this.#catchUp(), this.#retryPolicy));
   }
 
-  /**
-   * Moves to the state after recorded facts, of this or another instance, and acts on it.
-   *
-   * @param decided the snapshot after them if they were decided here, which saves computing the transitions again
-   *
-   * @throws {TransitionRefused} when the chart does not allow one of them
-   */
-  adopt(facts: readonly RunEvent[], decided: Decided | null = null): void {
-    this.#applyDecision(facts, decided);
-    this.#actAsOwner(decided?.assignments);
+  /** Moves to the state after a decision of this instance, and acts on it. */
+  adopt({ to, assignments }: RecordedDecision): void {
+    this.#moveTo(to);
+    this.#actAsOwner(assignments);
   }
 
-  /**
-   * Adopts facts that the log acknowledged only on a retry: others may have appended since, so the actor reads the log
-   * before it acts.
-   */
-  adoptLate(facts: readonly RunEvent[], decided: Decided): Promise<void> {
-    this.#applyDecision(facts, decided);
-    return this.#commands.run(() => this.#actOnNewest(decided.assignments));
+  /** Adopts a decision after which others may have appended: the actor reads the log before it acts. */
+  adoptLate({ to, assignments }: RecordedDecision): Promise<void> {
+    this.#moveTo(to);
+    return this.#commands.run(() => this.#actOnNewest(assignments));
   }
 
-  async #actOnNewest(assignments: PendingEvents['assignments'] | undefined): Promise<void> {
+  async #actOnNewest(assignments: PendingEvents['assignments']): Promise<void> {
     await retryWhileUnavailable(() => this.#catchUp(), this.#retryPolicy);
     if (!this.#isStopped) this.#actAsOwner(assignments);
   }
 
-  #applyDecision(facts: readonly RunEvent[], decided: Decided | null): void {
-    const to = decided?.to ?? facts.reduce((before, fact) => this.#chart.next(before, fact), this.#live.getSnapshot());
-    this.#live.send({ type: 'recorded', facts, to });
+  #moveTo(to: RunSnapshot): void {
+    this.#live.send({ type: 'recorded', to });
   }
 
-  #actAsOwner(assignments: PendingEvents['assignments'] | undefined): void {
+  #actAsOwner(assignments?: PendingEvents['assignments']): void {
     if (this.run.ownership.owner === this.#deps.instanceId) this.#act(assignments);
     else this.stop();
   }
@@ -223,7 +213,12 @@ export class RunActor {
       const context = decisionContext(this.#deps);
       const pending = decide(this.#chart, this.#live.getSnapshot(), { command, context, ends });
       try {
-        if (pending.facts.length > 0) await this.#append(pending);
+        if (pending.facts.length === 0) return [];
+        const recorded = await this.#deps.host.record(pending, this.#retryPolicy);
+        if (recorded.isRepeated) {
+          this.#moveTo(recorded.to);
+          await this.#actOnNewest(recorded.assignments);
+        } else this.adopt(recorded);
         return pending.facts;
       } catch (error) {
         if (!(error instanceof RevisionConflict)) throw error;
@@ -233,24 +228,12 @@ export class RunActor {
     return null;
   }
 
-  async #append(pending: PendingEvents): Promise<void> {
-    const { facts, context } = pending;
-    const { run } = this;
-    const { log, states } = this.#deps;
-    const sealed = sealAppend(this.#deps, { at: context.at, ...factsAfter(run.head, run.runId, facts) });
-    const to = asRecorded(pending.snapshot, sealed.recorded.at(-1));
-    const decided = { before: run, after: to.context.run, retryPolicy: this.#retryPolicy };
-    const { isRepeated } = await states.append(log, sealed, decided);
-    this.#applyDecision(sealed.recorded, { to });
-    if (isRepeated) await this.#actOnNewest(pending.assignments);
-    else this.#actAsOwner(pending.assignments);
-  }
-
   async #catchUp(): Promise<void> {
     const { runId, head } = this.run;
     for await (const event of readRun(this.#deps.log, runId, { from: head.seq + 1 })) {
       if (this.#isStopped) return;
-      this.adopt([currentEvent(runId, event)]);
+      this.#moveTo(this.#chart.next(this.#live.getSnapshot(), currentEvent(runId, event)));
+      this.#actAsOwner();
     }
   }
 
@@ -423,10 +406,10 @@ const NO_LONGER_EXECUTED = new Error('The node is no longer executed');
 // The XState actor logic of a run. Transitions are computed by `Chart.next` before a fact is recorded; the actor
 // only moves to the resulting snapshot once the log has acknowledged it.
 
-/** An append has been acknowledged: its facts, and the snapshot after them. */
+/** An append has been acknowledged. */
 interface Recorded {
   readonly type: 'recorded';
-  readonly facts: readonly RunEvent[];
+  /** The snapshot after its facts. */
   readonly to: RunSnapshot;
 }
 
@@ -439,14 +422,3 @@ const runActorLogic: RunActorLogic = {
   },
   getPersistedSnapshot: (snapshot) => snapshot,
 };
-
-/**
- * The snapshot that was computed when its facts were decided, completed with the id and hash of the last recorded
- * event.
- */
-export function asRecorded(decided: RunSnapshot, last: RunEvent | undefined): RunSnapshot {
-  const { run } = decided.context;
-  if (last?.seq !== run.head.seq)
-    throw new Error(`Event ${last?.seq} does not end the facts decided up to ${run.head.seq}`);
-  return { ...decided, context: { run: { ...run, head: headOf(last) } } };
-}

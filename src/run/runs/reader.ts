@@ -111,13 +111,18 @@ export class RunReader {
     return readChecked(log, runId, { sha256, ...range });
   }
 
+  /** Revision of a run's last event in its view, or -1 if there is none: its record must contain this event. */
+  async seen(runId: string): Promise<number> {
+    return (await this.#options.seen?.(runId)) ?? -1;
+  }
+
   /** @throws {RunCorrupt} the run was found corrupt, or its record lacks an event that its view contains */
   async assertReaches(runId: string): Promise<void> {
-    const { log, corruptRuns, seen: seenOf } = this.#options;
+    const { log, corruptRuns } = this.#options;
     corruptRuns.assertNotCorrupt(runId);
     // Read before the record, which only grows.
-    const seen = (await seenOf?.(runId)) ?? null;
-    if (seen === null) return;
+    const seen = await this.seen(runId);
+    if (seen < 0) return;
     const last = (await lastEvent(log, runStream(runId)))?.revision ?? -1;
     if (last < seen && (await mayHaveLostEnd(log, last)))
       throw this.#noted(new RunCorrupt({ runId, seq: last + 1, reason: endsBefore(seen) }));

@@ -4,15 +4,15 @@
  */
 import { ServiceStopping } from '../../errors.js';
 import { RevisionConflict } from '../../eventlog/errors.js';
+import type { RetryPolicy } from '../../eventsourcing/append-with-retry.js';
 import { retryWhileUnavailable } from '../../eventsourcing/append-with-retry.js';
 import { sealAppend } from '../../eventsourcing/aggregate.js';
 import { semaphore } from '../../system/async/semaphore.js';
 import type { TaskTracker } from '../../system/async/task-tracker.js';
 import type { ChildEndedData, RunRequestedData } from '../../generated/schemas.js';
 import type { Logger } from '../../system/logger.js';
-import type { ChartCache, RunSnapshot } from '../chart/machine.js';
+import type { ChartCache } from '../chart/machine.js';
 import { RunCorrupt } from '../errors.js';
-import type { RunEvent, RunFact } from '../events.js';
 import { claimsRun } from '../events.js';
 import type { PendingEvents } from '../pending-events.js';
 import type { KnownCorruptRuns, Replay } from '../replay.js';
@@ -20,9 +20,11 @@ import { replayRun } from '../replay.js';
 import type { RunState } from '../state.js';
 import { failureOf } from '../state.js';
 import { factsAfter } from '../stream.js';
-import type { ActorHost, Decided, RunActorDeps } from './actor.js';
-import { RunActor, asRecorded } from './actor.js';
+import type { ActorHost, RecordedDecision, RunActorDeps } from './actor.js';
+import { RunActor } from './actor.js';
+import type { RunReader } from './reader.js';
 import type { Slots } from './slots.js';
+import type { RunStates } from './states.js';
 
 /** The runs that have an actor in this process. */
 export type LiveRuns = ReadonlyMap<string, RunActor>;
@@ -40,8 +42,9 @@ export interface RepositoryDeps extends Omit<RunActorDeps, 'host' | 'commands'> 
   readonly charts: ChartCache;
   /** Corrupt runs, which are not continued; one found corrupt when it is loaded is added. */
   readonly corruptRuns: KnownCorruptRuns;
-  /** Called before a command is decided. @throws {RunCorrupt} when the run's record has lost its end */
-  readonly reader: { assertReaches(runId: string): Promise<void> };
+  readonly reader: Pick<RunReader, 'seen'>;
+  /** Makes each append. */
+  readonly states: Pick<RunStates, 'append'>;
   readonly logger: Logger;
   /** The runs that are live here; empty at first. */
   readonly live: Map<string, RunActor>;
@@ -49,25 +52,6 @@ export interface RepositoryDeps extends Omit<RunActorDeps, 'host' | 'commands'> 
   readonly tasks: TaskTracker;
   readonly startChild: ActorHost['startChild'];
   readonly endChildren: ActorHost['endChildren'];
-}
-
-/** What an append follows: a loaded run, or a new one without a snapshot. */
-export interface AppendBase extends Pick<Replay, 'chart'> {
-  readonly snapshot: RunSnapshot | null;
-  /** When the facts were decided; default: now. */
-  readonly at?: string;
-  /** Whether to wait while the disk is full. Default: the caller gets the error. */
-  readonly waitsForRoom?: boolean;
-  /** The decision that claims a new run, so that its transitions are not computed again. */
-  readonly claimDecision?: PendingEvents | null;
-}
-
-/** A recorded claim. */
-interface Claimed {
-  readonly recorded: readonly RunEvent[];
-  readonly decided: Decided;
-  /** Whether another append may have followed it. */
-  readonly isLate: boolean;
 }
 
 /**
@@ -116,53 +100,64 @@ export class RunRepository implements ActorHost {
   /** The recorded run, or null if there is none. @throws {ServiceStopping | RunCorrupt} */
   async load(runId: string): Promise<Replay | null> {
     this.assertTakingWork();
-    await this.#deps.reader.assertReaches(runId);
-    const replayed = await this.#replay(runId);
-    if (replayed !== null) this.onEventRecorded(runId, replayed.snapshot.context.run.head.seq);
+    // Read before the record, which only grows.
+    const replayed = await this.#replay(runId, await this.#deps.reader.seen(runId));
+    if (replayed !== null) this.catchUp(runId, replayed.snapshot.context.run.head.seq);
     return replayed;
   }
 
-  /** The recorded run, or null if there is none. Retries while the log is unavailable, because no caller waits. */
-  loadOnceAvailable(runId: string): Promise<Replay | null> {
+  /**
+   * The recorded run, or null if there is none. Retries while the log is unavailable, because no caller waits.
+   *
+   * @param seen revision that the record must contain, or -1
+   */
+  loadOnceAvailable(runId: string, seen = -1): Promise<Replay | null> {
     const { system } = this.#deps;
-    return retryWhileUnavailable(() => this.#replay(runId), { system, signal: this.#deps.tasks.signal });
+    return retryWhileUnavailable(() => this.#replay(runId, seen), { system, signal: this.#deps.tasks.signal });
   }
 
-  #replay(runId: string): Promise<Replay | null> {
+  #replay(runId: string, seen: number): Promise<Replay | null> {
     const { log, system, corruptRuns, charts } = this.#deps;
-    return replayRun(log, runId, { charts, sha256: system.sha256, corruptRuns });
+    return replayRun(log, runId, { charts, sha256: system.sha256, corruptRuns, seen });
   }
 
   /**
    * Appends facts to a run that is not live here, or to a new one. If they claim the run, its actor starts.
    *
+   * @param waitsForRoom whether to wait while the disk is full; else the caller gets the error
    * @returns the run after them, or null if another append came first
    */
-  async append(runId: string, base: AppendBase, facts: readonly RunFact[]): Promise<RunState | null> {
-    const { log, system, states, tasks } = this.#deps;
-    // 1. Seal the facts and compute the run after them.
-    const { sealed, first, to } = this.#sealed(runId, base, facts);
-    const before = base.snapshot?.context.run ?? null;
-    const after = to.context.run;
-    const kind = claimsRun(facts) ? 'claims' : 'others';
+  async append(pending: PendingEvents, { waitsForRoom = false } = {}): Promise<RunState | null> {
+    const { system, tasks, slots } = this.#deps;
+    const { runId } = pending.run;
+    const kind = claimsRun(pending.facts) ? 'claims' : 'others';
     this.#claims.begin(runId, kind);
     try {
-      // 2. Append them, until the log acknowledges or refuses.
-      const retryPolicy = { system, waitsForRoom: base.waitsForRoom === true, signal: tasks.signal };
-      const { isRepeated } = await states.append(log, sealed, { before, after, retryPolicy });
+      // 1. Record the facts.
+      const recorded = await this.record(pending, { system, waitsForRoom, signal: tasks.signal });
+      const after = recorded.to.context.run;
       if (kind === 'others') {
-        this.onEventRecorded(runId, after.head.seq);
+        this.catchUp(runId, after.head.seq);
         this.notify(after);
         return after;
       }
-      // 3. Another append to this run may be recorded already, while its acknowledgement is still on the way.
+      // 2. Another append to this run may be recorded already, while its acknowledgement is still on the way.
       const hasWaited = await this.#claims.othersEnded(runId);
       // From here until the actor is live, this code must not await: an event delivered in between would be lost.
-      const isLate = this.#claims.takeOvertaken(runId) || isRepeated || hasWaited;
-      // 4. Make the actor of the claimed run live.
-      const actor = new RunActor(base.chart, first, this.#actorDeps);
-      const decided = { to, assignments: base.claimDecision?.assignments };
-      return await this.#activate(actor, { recorded: sealed.recorded, decided, isLate });
+      const isLate = this.#claims.takeOvertaken(runId) || recorded.isRepeated || hasWaited;
+      const other = this.#live.get(runId);
+      if (other !== undefined && other.run.head.seq >= after.head.seq) {
+        // The log acknowledged this claim late. The run has continued here meanwhile, with another slot.
+        slots.leave();
+        return other.run;
+      }
+      // 3. Make the actor of the claimed run live. Another one does not know yet that it has lost the run.
+      other?.stop();
+      const actor = new RunActor(pending.chart, pending.from, this.#actorDeps);
+      this.#live.set(runId, actor);
+      if (isLate) await actor.adoptLate(recorded);
+      else actor.adopt(recorded);
+      return actor.run;
     } catch (error) {
       if (error instanceof RevisionConflict) return null;
       throw error;
@@ -172,44 +167,21 @@ export class RunRepository implements ActorHost {
   }
 
   /**
-   * An append of facts, the snapshot before them (of a new run: after its first event) and the one after them.
+   * Seals the facts of a decision and appends them, until the log acknowledges or refuses.
    *
-   * @throws {TransitionRefused} when the chart does not allow one of them
+   * @throws {RevisionConflict} when another append came first
    */
-  #sealed(runId: string, { chart, snapshot, at, claimDecision = null }: AppendBase, facts: readonly RunFact[]) {
-    const after = factsAfter(snapshot?.context.run.head ?? null, runId, facts);
-    // A claim was folded with the time of its decision, so it must be recorded with the same time.
-    const decidedAt = claimDecision?.context.at ?? at;
-    const sealed = sealAppend(this.#deps, decidedAt === undefined ? after : { at: decidedAt, ...after });
-    const { recorded } = sealed;
-    const first = snapshot ?? chart.first(recorded[0]);
-    const rest = snapshot === null ? recorded.slice(1) : recorded;
-    const to =
-      claimDecision === null
-        ? rest.reduce((from, fact) => chart.next(from, fact), first)
-        : asRecorded(claimDecision.snapshot, recorded.at(-1));
-    return { sealed, first, to };
-  }
-
-  /** Makes the actor of a claimed run live. The run holds a slot. */
-  async #activate(actor: RunActor, { recorded, decided, isLate }: Claimed): Promise<RunState> {
-    const { runId, head } = decided.to.context.run;
-    const other = this.#live.get(runId);
-    // The log acknowledged this claim late. The run has continued here meanwhile, with another slot.
-    if (other !== undefined && other.run.head.seq >= head.seq) {
-      this.#deps.slots.leave();
-      return other.run;
-    }
-    // The other actor does not know yet that it has lost the run.
-    other?.stop();
-    this.#live.set(runId, actor);
-    if (isLate) await actor.adoptLate(recorded, decided);
-    else actor.adopt(recorded, decided);
-    return actor.run;
+  async record(pending: PendingEvents, retryPolicy: RetryPolicy): Promise<RecordedDecision> {
+    const { log, states } = this.#deps;
+    const { before, run, facts, context, assignments } = pending;
+    const sealed = sealAppend(this.#deps, { at: context.at, ...factsAfter(before?.head ?? null, run.runId, facts) });
+    const to = pending.snapshotAt(sealed.recorded.at(-1));
+    const { isRepeated } = await states.append(log, sealed, { before, after: to.context.run, retryPolicy });
+    return { to, assignments, isRepeated };
   }
 
   /** Makes a live actor, or the claim under way, read events of another instance up to a revision. */
-  onEventRecorded(runId: string, seq: number): void {
+  catchUp(runId: string, seq: number): void {
     const actor = this.#live.get(runId);
     if (actor === undefined) this.#claims.markOvertaken(runId);
     else if (actor.run.head.seq < seq)

@@ -21,16 +21,15 @@ import { claimsRun } from '../events.js';
 import { deadlineOf } from '../pauses/approvals.js';
 import type { DecisionOutcome, DecisionRequest } from '../pauses/human-decision.js';
 import { applyDeadline, decidedBefore, decisionOn } from '../pauses/human-decision.js';
-import type { DecisionContext } from '../pending-events.js';
+import type { DecisionContext, PendingEvents } from '../pending-events.js';
 import { decisionContext } from '../pending-events.js';
 import type { Replay } from '../replay.js';
-import { assertReaches } from '../replay.js';
-import { firstFacts, refusedRunFacts } from '../request.js';
+import { refuseRun, startRun } from '../request.js';
 import type { KeyedDecision, RunState, UnfinishedRun } from '../state.js';
 import { failureOf, openPauseOf } from '../state.js';
 import { factsAfter, readRun } from '../stream.js';
 import type { RunActor } from './actor.js';
-import type { AppendBase, RepositoryDeps, RunObserver } from './repository.js';
+import type { RepositoryDeps, RunObserver } from './repository.js';
 import { ChildRuns } from './children.js';
 import { RunRepository } from './repository.js';
 import { Slots } from './slots.js';
@@ -95,7 +94,7 @@ export class Runs {
       tasks: this.#tasks,
       repository: this.#repository,
       startOnce: (request) => this.#startOnce(request),
-      refuse: (request, failure) => this.#recordRefused(request, refusedRunFacts(request, failure)),
+      refuse: (request, failure) => this.#recordRefused(request, failure),
       endWithParent: (runId, failure) => this.#cancel(runId, { type: 'EndWithParent', failure }),
     });
   }
@@ -155,8 +154,7 @@ export class Runs {
     let run: RunState | null = null;
     try {
       // 2. Decide the first facts and record them; with a slot the run is then live.
-      const { facts, claimDecision } = firstFacts(chart, request, { hasSlot, context: this.decisionContext() });
-      run = await this.#repository.append(runId, { chart, snapshot: null, claimDecision }, facts);
+      run = await this.#repository.append(startRun(chart, request, { hasSlot, context: this.decisionContext() }));
       // 3. Without a slot the recorded run waits in the queue.
       if (run !== null && !hasSlot) this.#slots.enqueue(runId, null);
     } finally {
@@ -171,12 +169,12 @@ export class Runs {
   async refuse(request: RunRequestedData, failure: RunFailedData): Promise<RunRequestedData> {
     await this.#ready;
     this.#repository.assertTakingWork();
-    return await this.#tasks.track(this.#recordRefused(request, refusedRunFacts(request, failure)));
+    return await this.#tasks.track(this.#recordRefused(request, failure));
   }
 
-  async #recordRefused(request: RunRequestedData, facts: readonly RunFact[]): Promise<RunRequestedData> {
-    const base = { chart: this.#deps.charts.of(request), snapshot: null };
-    const run = await this.#repository.append(request.runId, base, facts);
+  async #recordRefused(request: RunRequestedData, failure: RunFailedData): Promise<RunRequestedData> {
+    const chart = this.#deps.charts.of(request);
+    const run = await this.#repository.append(refuseRun(chart, request, { failure, context: this.decisionContext() }));
     return run === null ? await this.#firstRequest(request) : request;
   }
 
@@ -187,7 +185,7 @@ export class Runs {
    */
   previewStart(request: RunRequestedData): readonly RunFact[] {
     const chart = this.#deps.charts.of(request);
-    const { facts } = firstFacts(chart, request, { hasSlot: true, context: this.decisionContext() });
+    const { facts } = startRun(chart, request, { hasSlot: true, context: this.decisionContext() });
     const { stream, events, expected } = sealAppend(this.#deps, factsAfter(null, request.runId, facts));
     checkAppend(stream, events, expected);
     return facts;
@@ -254,19 +252,19 @@ export class Runs {
       if (endsOthers && failureOf(run)?.kind === 'cancelled') return run;
       assertMayEnd(run);
       endsOthers ||= childrenUnderWay(run).length > 0;
-      const after = await this.#repository.append(runId, replayed, await this.#decide(replayed, command));
+      const after = await this.#repository.append(await this.#decide(replayed, command));
       if (after === null) continue;
       this.dequeue(runId);
       return after;
     }
   }
 
-  /** The facts that a command leads to. If it ends the run, the runs that its councils wait for end before. */
-  async #decide({ chart, snapshot }: Replay, command: RunCommand): Promise<readonly RunFact[]> {
+  /** What a command leads to. If it ends the run, the runs that its councils wait for end before. */
+  async #decide({ chart, snapshot }: Replay, command: RunCommand): Promise<PendingEvents> {
     const context = this.decisionContext();
-    const { run, facts } = decide(chart, snapshot, { command, context });
-    const ends = await this.#children.end(snapshot.context.run, run);
-    return ends.length === 0 ? facts : decide(chart, snapshot, { command, context, ends }).facts;
+    const pending = decide(chart, snapshot, { command, context });
+    const ends = await this.#children.end(snapshot.context.run, pending.run);
+    return ends.length === 0 ? pending : decide(chart, snapshot, { command, context, ends });
   }
 
   /**
@@ -299,14 +297,14 @@ export class Runs {
       if (pause === null) throw new RunNotPaused({ runId, status: run.phase.status });
       if (pause.seq !== (answers ??= pause.seq)) throw new RunNotPaused({ runId, status: 'decided already' });
       // 4. Decide. A repeated vote changes nothing, but its new key is remembered.
-      const { facts, action, outcome } = decisionOn(replayed, pause, { request, context: this.decisionContext() });
-      if (facts.length === 0) {
+      const { pending, action, outcome } = decisionOn(replayed, pause, { request, context: this.decisionContext() });
+      if (pending.facts.length === 0) {
         if (keyHash !== null) this.#repeatedVotes.set(voteKey, { keyHash, bodyHash, action, isVote: true });
         return { ...outcome, isRepeated: true };
       }
       // 5. Record the decision. A run that it resumes takes a slot even if none is free.
-      if (claimsRun(facts)) this.#slots.enter();
-      if (await this.#appendOrFreeSlot(runId, replayed, facts)) return { ...outcome, isRepeated: false };
+      if (claimsRun(pending.facts)) this.#slots.enter();
+      if (await this.#appendOrFreeSlot(pending)) return { ...outcome, isRepeated: false };
     }
   }
 
@@ -315,13 +313,13 @@ export class Runs {
    *
    * @returns false if another append came first
    */
-  async #appendOrFreeSlot(runId: string, base: AppendBase, facts: readonly RunFact[]): Promise<boolean> {
+  async #appendOrFreeSlot(pending: PendingEvents, { waitsForRoom = false } = {}): Promise<boolean> {
     let after: RunState | null = null;
     try {
-      after = await this.#repository.append(runId, base, facts);
+      after = await this.#repository.append(pending, { waitsForRoom });
       return after !== null;
     } finally {
-      if (after === null && claimsRun(facts)) this.#slots.leave();
+      if (after === null && claimsRun(pending.facts)) this.#slots.leave();
     }
   }
 
@@ -340,19 +338,17 @@ export class Runs {
       // 1. Load the run, and wait while the log is unavailable, because no caller does.
       await this.#live.get(runId)?.settled();
       this.#repository.assertTakingWork();
-      await this.#deps.reader.assertReaches(runId);
-      const replayed = await this.#repository.loadOnceAvailable(runId);
+      const replayed = await this.#repository.loadOnceAvailable(runId, await this.#deps.reader.seen(runId));
       if (replayed === null) return null;
       // 2. Decide. A run that the deadline resumes needs a free slot.
-      const context = this.decisionContext();
-      const facts = applyDeadline(replayed.chart, replayed.snapshot, context);
-      if (facts.length === 0 || (claimsRun(facts) && !this.#slots.tryEnter())) {
+      const pending = applyDeadline(replayed.chart, replayed.snapshot, this.decisionContext());
+      if (pending.facts.length === 0 || (claimsRun(pending.facts) && !this.#slots.tryEnter())) {
         const { run } = replayed.snapshot.context;
         const pause = openPauseOf(run);
         return pause === null ? null : deadlineOf(run, pause);
       }
       // 3. Record what the deadline leads to.
-      if (await this.#appendOrFreeSlot(runId, { ...replayed, at: context.at, waitsForRoom: true }, facts)) return null;
+      if (await this.#appendOrFreeSlot(pending, { waitsForRoom: true })) return null;
     }
   }
 
@@ -391,11 +387,10 @@ export class Runs {
 
   /** @param knownSeq revision that its record must contain, or -1 @returns whether the run is live here afterwards */
   async #claim(runId: string, knownSeq: number): Promise<boolean> {
-    const { log, suspicions, instanceId } = this.#deps;
+    const { suspicions, instanceId } = this.#deps;
     while (!this.#tasks.isEnding) {
       // 1. Load the run, which must contain what a view has seen of it.
-      const replayed = await this.#repository.loadOnceAvailable(runId);
-      await assertReaches(runId, replayed, { seen: knownSeq, log });
+      const replayed = await this.#repository.loadOnceAvailable(runId, knownSeq);
       if (replayed === null) return false;
       // 2. Claim it unless a live instance owns it.
       const { run } = replayed.snapshot.context;
@@ -404,14 +399,14 @@ export class Runs {
       // This takeover counts as one claim.
       const isHeldHere = this.#live.has(runId) || this.#repository.claimsInFlight(runId) > 1;
       const isOwned = isOwn ? isHeldHere : owner !== null && !suspicions.isSuspect(owner);
-      const facts = isOwned ? [] : await this.#decide(replayed, this.#claimOf(run));
-      if (facts.length === 0) {
+      const pending = isOwned ? null : await this.#decide(replayed, this.#claimOf(run));
+      if (pending === null || pending.facts.length === 0) {
         this.#repository.notify(run);
         return false;
       }
       // 3. Record the claim.
-      const after = await this.#repository.append(runId, { ...replayed, waitsForRoom: true }, facts);
-      if (after !== null) return claimsRun(facts);
+      const after = await this.#repository.append(pending, { waitsForRoom: true });
+      if (after !== null) return claimsRun(pending.facts);
     }
     return false;
   }
@@ -434,8 +429,8 @@ export class Runs {
   }
 
   /** Makes the live actor of a run read the events that another instance has recorded. */
-  onEventRecorded(runId: string, seq: number): void {
-    this.#repository.onEventRecorded(runId, seq);
+  catchUp(runId: string, seq: number): void {
+    this.#repository.catchUp(runId, seq);
   }
 
   /** The state of a run that is live here, or null. */
