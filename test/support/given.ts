@@ -22,8 +22,8 @@ import { ANYONE } from '../../src/keys/caller.js';
 import type { RunCommand } from '../../src/run/decide.js';
 import { decide } from '../../src/run/decide.js';
 import type { RunEvent, RunFact } from '../../src/run/events.js';
-import type { PauseDecision } from '../../src/run/pauses/human-decision.js';
-import { effectiveChoice, decideOpenPause, applyDeadline } from '../../src/run/pauses/human-decision.js';
+import type { DecisionRequest } from '../../src/run/pauses/human-decision.js';
+import { decisionOn, applyDeadline } from '../../src/run/pauses/human-decision.js';
 import { evolve, firstState } from '../../src/run/evolve.js';
 import { callOf } from '../../src/run/pending-events.js';
 import { assignmentOf } from '../../src/run/frontier/node-start.js';
@@ -32,6 +32,7 @@ import { compileChart } from '../../src/run/chart/machine.js';
 import type { DecisionContext } from '../../src/run/pending-events.js';
 import type { FrontierNode, RunState } from '../../src/run/state.js';
 import { openPauseOf, pauseOf } from '../../src/run/state.js';
+import { present } from '../../src/system/element.js';
 import { startRun } from '../../src/run/request.js';
 import { sealAppend } from '../../src/eventsourcing/aggregate.js';
 import { factsAfter } from '../../src/run/stream.js';
@@ -151,12 +152,15 @@ export class Story {
   }
 
   /** A human decides on the open pause, at the named instance. */
-  whenDecided(choice: GateChoice & Pick<PauseDecision, 'budget'>, instanceId = 'one', caller: Caller = ANYONE): Story {
-    const pause = openPauseOf(this.run);
-    const effective = pause === null ? choice : effectiveChoice(this.run, pause, choice);
-    const decision = { ...effective, budget: choice.budget, caller, comment: null, keyHash: null, bodyHash: 'b' };
-    const context = contextOf(instanceId);
-    return this.recorded(...decideOpenPause(this.chart, this.snapshot, { decision, context }).facts);
+  whenDecided(
+    choice: GateChoice & Pick<DecisionRequest, 'budget'>,
+    instanceId = 'one',
+    caller: Caller = ANYONE,
+  ): Story {
+    const pause = present(openPauseOf(this.run), 'the open pause');
+    const { budget, ...sent } = choice;
+    const request = { choice: sent, budget, caller, comment: null, keyHash: null, bodyHash: 'b', expectedSeq: null };
+    return this.recorded(...decisionOn(this, pause, { request, context: contextOf(instanceId) }).pending.facts);
   }
 
   /** Checks the deadline of the open pause at a time. */

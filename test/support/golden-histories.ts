@@ -21,10 +21,11 @@ import { sealAppend } from '../../src/eventsourcing/aggregate.js';
 import { factsAfter, foldNext } from '../../src/run/stream.js';
 import type { ForkChanges } from '../../src/run/fork.js';
 import { buildForkRequest } from '../../src/run/fork.js';
-import { effectiveChoice, decideOpenPause, applyDeadline } from '../../src/run/pauses/human-decision.js';
+import { decisionOn, applyDeadline } from '../../src/run/pauses/human-decision.js';
 import type { Chart, RunSnapshot } from '../../src/run/chart/machine.js';
 import { compileChart } from '../../src/run/chart/machine.js';
 import { buildRunRequest, startRun } from '../../src/run/request.js';
+import { present } from '../../src/system/element.js';
 import type { RunState } from '../../src/run/state.js';
 import { openPauseOf } from '../../src/run/state.js';
 import type { DecisionContext } from '../../src/run/pending-events.js';
@@ -75,18 +76,19 @@ class Recording {
 
   decided(choice: GateChoice, caller: Caller = ANYONE, budget?: BudgetChange): this {
     this.#system.advance(60_000);
-    const { run } = this.#at().context;
-    const pause = openPauseOf(run);
-    const effective = pause === null ? choice : effectiveChoice(run, pause, choice);
-    const decision = {
-      ...effective,
+    const snapshot = this.#at();
+    const pause = present(openPauseOf(snapshot.context.run), 'the open pause');
+    const request = {
+      choice,
       budget,
       caller,
       comment: null,
       keyHash: null,
       bodyHash: this.#system.sha256(canonical(choice)),
+      expectedSeq: null,
     };
-    this.#record(decideOpenPause(this.#chart, this.#at(), { decision, context: this.#context('one') }).facts, 'one');
+    const replay = { chart: this.#chart, snapshot };
+    this.#record(decisionOn(replay, pause, { request, context: this.#context('one') }).pending.facts, 'one');
     return this;
   }
 

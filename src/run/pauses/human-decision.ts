@@ -7,6 +7,7 @@ import type {
   GateDecidedData,
   RunResumedData,
   StateOverride,
+  VoteCastData,
 } from '../../generated/schemas.js';
 import { canonical } from '../../eventsourcing/canonical-json.js';
 import type { ApprovalRule } from '../../graph/approvals.js';
@@ -46,19 +47,7 @@ export interface DecisionRequest {
 }
 
 /** A choice, with the override as sent; `sentState` is absent if there was none or it is not applied. */
-export type SentChoice = GateChoice & Pick<GateDecidedData, 'sentState'>;
-
-/** A decision with its author and comment, and the hashes that identify a repeated request. */
-export type PauseDecision = SentChoice & {
-  readonly caller: Caller;
-  readonly comment: string | null;
-  /** SHA-256 of the Idempotency-Key. */
-  readonly keyHash: string | null;
-  readonly bodyHash: string;
-  /** At a pause for the budget: the new totals; what is absent stays. */
-  readonly budget?: BudgetChange | undefined;
-  readonly review?: DecisionReview | undefined;
-};
+type SentChoice = GateChoice & Pick<GateDecidedData, 'sentState'>;
 
 /** Most votes recorded at one pause, so that approvers who change their votes again and again cannot fill the log. */
 const MAX_VOTES = 1_000;
@@ -95,7 +84,8 @@ export function decidedBefore(
 }
 
 /**
- * What a request decides at the open pause; no facts if this approver has cast the same vote before.
+ * What a request decides at the open pause: a decision, or only a vote before the quorum is reached; no facts if this
+ * approver has cast the same vote before.
  *
  * @throws {NotApprover | PauseMoved | AnotherDraftSeen | OverrideRefused | VotesUsedUp | BudgetRefused} or the request's `choice`, if it is an error
  */
@@ -104,58 +94,47 @@ export function decisionOn(
   pause: RunPause,
   { request, context }: { readonly request: DecisionRequest; readonly context: DecisionContext },
 ): { readonly pending: PendingEvents; readonly action: GateAction; readonly outcome: DecisionOutcome } {
-  const { caller, comment, keyHash, bodyHash, expectedSeq, budget, review, choice: sent } = request;
-  const { run } = snapshot.context;
+  const pending = new PendingEvents(chart, snapshot, context);
+  const { run } = pending;
+  const { caller, comment, keyHash, bodyHash, expectedSeq, review } = request;
+  const { actor } = caller;
+  // 1. Whether this caller may decide, what it chooses, and whether it answers this pause.
   assertApprover(run, pause, { caller });
-  if (sent instanceof Error) throw sent;
-  const choice = effectiveChoice(run, pause, sent);
+  if (request.choice instanceof Error) throw request.choice;
+  const { sentState, ...choice } = effectiveChoice(run, pause, request.choice);
+  const { action } = choice;
   if (expectedSeq !== null && expectedSeq !== pause.seq) {
     throw new PauseMoved({ runId: run.runId, expectedSeq, actualSeq: pause.seq });
   }
-  const decision = { ...choice, caller, comment, keyHash, bodyHash, budget, review };
-  const pending = decideOpenPause(chart, snapshot, { decision, context });
-  const isVote = pending.facts.every(({ type }) => type === 'VoteCast');
-  return { pending, action: choice.action, outcome: isVote ? VOTED : outcomeOf(choice.action) };
-}
-
-/**
- * What a decision on the open pause leads to; only a vote before the quorum is reached. No facts if no pause is open or
- * this approver has cast the same vote before.
- *
- * @throws {AnotherDraftSeen | OverrideRefused | NotApprover | VotesUsedUp | BudgetRefused}
- */
-export function decideOpenPause(
-  chart: Chart,
-  snapshot: RunSnapshot,
-  { decision, context }: { readonly decision: PauseDecision; readonly context: DecisionContext },
-): PendingEvents {
-  const pending = new PendingEvents(chart, snapshot, context);
-  const { run } = pending;
-  const pause = openPauseOf(run);
-  if (pause === null) return pending;
-  const continuation = continuationOf(run, pause, decision);
-  const rule = assertApprover(run, pause, { caller: decision.caller, chosen: continuation.nextNodes });
-  const budget = budgetAfter(run, pause, { decision, context });
-  const { caller, sentState, budget: _, review, ...choice } = decision;
-  const { actor } = caller;
+  // 2. How the run continues: an override may lead to nodes that need other approvers.
+  const continuation = continuationOf(run, pause, choice);
+  const rule = assertApprover(run, pause, { caller, chosen: continuation.nextNodes });
+  const budget = budgetAfter(run, pause, { decision: { action, budget: request.budget }, context });
+  // 3. What the person had before them.
   const reference = pauseReference(pending, pause);
   const reviewed = review && reviewOf(run, review, reference);
-  const approvers = approversOf(pause, { ...choice, actor });
-  if (decision.action === 'reject' || approvers.size >= (rule?.quorum ?? 1)) {
+  // 4. The decision, if it has its quorum; else a vote, unless it is cast already.
+  const data = { ...choice, comment, keyHash, bodyHash, ...reviewed, actor };
+  if (action === 'reject' || approversOf(pause, { ...choice, actor }).size >= (rule?.quorum ?? 1)) {
     const sent = { ...(sentState !== undefined && { sentState }), ...(budget !== null && { budget }) };
-    const data = { ...choice, ...sent, ...reviewed, actor, ...reference, ...continuation };
-    pending.write({ type: 'GateDecided', data });
-    applyDecision(pending, pause, { ...continuation, failure: decision.action === 'reject' ? REJECTED : null });
-  } else if (!votesFor(pause.votes, decision).some((vote) => vote.actor === actor)) {
-    if (pause.votesCast >= MAX_VOTES) throw new VotesUsedUp({ runId: run.runId, limit: MAX_VOTES });
-    const { gate, shownDraftHash } = reference;
-    pending.write({ type: 'VoteCast', data: { ...choice, ...reviewed, actor, gate, shownDraftHash } });
+    pending.write({ type: 'GateDecided', data: { ...data, ...sent, ...reference, ...continuation } });
+    applyDecision(pending, pause, { ...continuation, failure: action === 'reject' ? REJECTED : null });
+    return { pending, action, outcome: outcomeOf(action) };
   }
-  return pending;
+  const { gate, shownDraftHash } = reference;
+  castVote(pending, pause, { ...data, gate, shownDraftHash });
+  return { pending, action, outcome: VOTED };
+}
+
+/** Records a vote, unless this approver has cast the same one before. @throws {VotesUsedUp} */
+function castVote(pending: PendingEvents, pause: RunPause, data: VoteCastData): void {
+  if (votesFor(pause.votes, data).some((vote) => vote.actor === data.actor)) return;
+  if (pause.votesCast >= MAX_VOTES) throw new VotesUsedUp({ runId: pending.run.runId, limit: MAX_VOTES });
+  pending.write({ type: 'VoteCast', data });
 }
 
 /** The approval rule of a pause, or null if it has none. @throws {NotApprover} when it does not let the caller decide */
-export function assertApprover(
+function assertApprover(
   run: RunState,
   pause: RunPause,
   { caller, chosen = [] }: { readonly caller: Caller; readonly chosen?: readonly string[] },
@@ -248,7 +227,7 @@ function continuationOf(
  *
  * @throws {OverrideRefused} when the override is not allowed
  */
-export function effectiveChoice(run: RunState, { nextNodes }: RunPause, choice: GateChoice): SentChoice {
+function effectiveChoice(run: RunState, { nextNodes }: RunPause, choice: GateChoice): SentChoice {
   if (choice.action !== 'modify' || choice.modifiedState === null) return choice;
   const modifiedState = effectiveOverride(run, choice.modifiedState, nextNodes);
   return { action: 'modify', modifiedState, sentState: recordedOverride(modifiedState, choice.modifiedState) };

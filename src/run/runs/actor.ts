@@ -40,6 +40,7 @@ import { openPanels } from '../panels/panels.js';
 import type { Child, FrontierNode, RunState } from '../state.js';
 import { outputLimitOf } from '../budget/spending.js';
 import { costed, reportOf } from './attempts.js';
+import type { Slots } from './slots.js';
 import { currentEvent, readRun } from '../stream.js';
 import type { TokenBus } from './tokens.js';
 import { reasonOf } from '../../system/untrusted.js';
@@ -57,8 +58,20 @@ export interface RunActorDeps {
   readonly system: System;
   readonly instanceId: string;
   readonly host: ActorHost;
+  /** The runs that its councils start. */
+  readonly children: Children;
+  /** A run that waits for nothing but the runs of its councils needs no slot. */
+  readonly slots: Slots;
   /** Bounds the commands of all live runs that are decided and recorded at a time. */
   readonly commands: Semaphore;
+}
+
+/** Starts and ends the runs of councils. */
+export interface Children {
+  /** Starts a run, or finds it again. @throws {AppendTooLarge} */
+  start(request: RunRequestedData): Promise<void>;
+  /** Cancels the runs that a run waits for, if a decision ends it. @throws {ServiceStopping} */
+  end(before: RunState, after: RunState): Promise<readonly ChildEndedData[]>;
 }
 
 /** Holds the live actors. */
@@ -69,12 +82,6 @@ export interface ActorHost {
   record(pending: PendingEvents, retryPolicy: RetryPolicy): Promise<RecordedDecision>;
   /** Reports an error that no caller waits for. */
   reportFault(runId: string, error: unknown): void;
-  /** Called when a run begins or ends to wait for nothing but the runs of its councils. A waiting run needs no slot. */
-  onWaiting(isWaiting: boolean): void;
-  /** Starts a run of a council, or finds it again. @throws {AppendTooLarge} */
-  startChild(request: RunRequestedData): Promise<void>;
-  /** Cancels the runs that a run waits for, if a decision ends it. @throws {ServiceStopping} */
-  endChildren(before: RunState, after: RunState): Promise<readonly ChildEndedData[]>;
 }
 
 /** A decision of this instance that the log has acknowledged. */
@@ -204,7 +211,7 @@ export class RunActor {
     if (this.#isStopped || childrenUnderWay(this.run).length === 0) return [];
     const context = decisionContext(this.#deps);
     const { run: after } = decide(this.#chart, this.#live.getSnapshot(), { command, context });
-    return await this.#deps.host.endChildren(this.run, after);
+    return await this.#deps.children.end(this.run, after);
   }
 
   /** On a conflict the run catches up and decides again, unless its actor has stopped meanwhile. */
@@ -279,12 +286,14 @@ export class RunActor {
 
   /** Starts the runs that councils have recorded, or finds them again after a restart. */
   #followChildren(): void {
-    const { host } = this.#deps;
+    const { slots } = this.#deps;
     const { run } = this;
     const isWaiting = waitsForChildren(run);
     if (isWaiting !== this.#isWaiting) {
       this.#isWaiting = isWaiting;
-      host.onWaiting(isWaiting);
+      // As a run that is resumed after a pause, it takes a slot even if none is free.
+      if (isWaiting) slots.leave();
+      else slots.enter();
     }
     for (const { at, child } of childrenUnderWay(run)) {
       if (this.#children.has(child.runId)) continue;
@@ -294,11 +303,11 @@ export class RunActor {
   }
 
   async #startChild(at: FrontierNode, child: Child): Promise<void> {
-    const { host, drafts, system } = this.#deps;
+    const { children, drafts, system } = this.#deps;
     const { run } = this;
     await drafts.load();
     const { itemsOf } = drafts;
-    await host.startChild(childRequest(run, at, { child, sha256: system.sha256, itemsOf }));
+    await children.start(childRequest(run, at, { child, sha256: system.sha256, itemsOf }));
   }
 
   #abortAll(): void {

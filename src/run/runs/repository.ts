@@ -9,7 +9,6 @@ import { retryWhileUnavailable } from '../../eventsourcing/append-with-retry.js'
 import { sealAppend } from '../../eventsourcing/aggregate.js';
 import { semaphore } from '../../system/async/semaphore.js';
 import type { TaskTracker } from '../../system/async/task-tracker.js';
-import type { ChildEndedData, RunRequestedData } from '../../generated/schemas.js';
 import type { Logger } from '../../system/logger.js';
 import type { ChartCache } from '../chart/machine.js';
 import { RunCorrupt } from '../errors.js';
@@ -23,7 +22,6 @@ import { factsAfter } from '../stream.js';
 import type { ActorHost, RecordedDecision, RunActorDeps } from './actor.js';
 import { RunActor } from './actor.js';
 import type { RunReader } from './reader.js';
-import type { Slots } from './slots.js';
 import type { RunStates } from './states.js';
 
 /** The runs that have an actor in this process. */
@@ -48,10 +46,7 @@ export interface RepositoryDeps extends Omit<RunActorDeps, 'host' | 'commands'> 
   readonly logger: Logger;
   /** The runs that are live here; empty at first. */
   readonly live: Map<string, RunActor>;
-  readonly slots: Slots;
   readonly tasks: TaskTracker;
-  readonly startChild: ActorHost['startChild'];
-  readonly endChildren: ActorHost['endChildren'];
 }
 
 /**
@@ -128,7 +123,7 @@ export class RunRepository implements ActorHost {
    * @returns the run after them, or null if another append came first
    */
   async append(pending: PendingEvents, { waitsForRoom = false } = {}): Promise<RunState | null> {
-    const { system, tasks, slots } = this.#deps;
+    const { system, tasks } = this.#deps;
     const { runId } = pending.run;
     const kind = claimsRun(pending.facts) ? 'claims' : 'others';
     this.#claims.begin(runId, kind);
@@ -145,25 +140,32 @@ export class RunRepository implements ActorHost {
       const hasWaited = await this.#claims.othersEnded(runId);
       // From here until the actor is live, this code must not await: an event delivered in between would be lost.
       const isLate = this.#claims.takeOvertaken(runId) || recorded.isRepeated || hasWaited;
-      const other = this.#live.get(runId);
-      if (other !== undefined && other.run.head.seq >= after.head.seq) {
-        // The log acknowledged this claim late. The run has continued here meanwhile, with another slot.
-        slots.leave();
-        return other.run;
-      }
-      // 3. Make the actor of the claimed run live. Another one does not know yet that it has lost the run.
-      other?.stop();
-      const actor = new RunActor(pending.chart, pending.from, this.#actorDeps);
-      this.#live.set(runId, actor);
-      if (isLate) await actor.adoptLate(recorded);
-      else actor.adopt(recorded);
-      return actor.run;
+      // 3. Make the actor of the claimed run live.
+      return await this.#activate(pending, recorded, isLate);
     } catch (error) {
       if (error instanceof RevisionConflict) return null;
       throw error;
     } finally {
       this.#claims.end(runId, kind);
     }
+  }
+
+  /** Makes the actor of a claimed run live. The run holds a slot. */
+  async #activate(pending: PendingEvents, recorded: RecordedDecision, isLate: boolean): Promise<RunState> {
+    const { runId, head } = recorded.to.context.run;
+    const other = this.#live.get(runId);
+    // The log acknowledged this claim late. The run has continued here meanwhile, with another slot.
+    if (other !== undefined && other.run.head.seq >= head.seq) {
+      this.#deps.slots.leave();
+      return other.run;
+    }
+    // The other actor does not know yet that it has lost the run.
+    other?.stop();
+    const actor = new RunActor(pending.chart, pending.from, this.#actorDeps);
+    this.#live.set(runId, actor);
+    if (isLate) await actor.adoptLate(recorded);
+    else actor.adopt(recorded);
+    return actor.run;
   }
 
   /**
@@ -191,20 +193,6 @@ export class RunRepository implements ActorHost {
   /** Passes the state of a run that is not live here to the observers. */
   notify(run: RunState): void {
     for (const observer of this.#observers) observer.onRunUpdated(run);
-  }
-
-  onWaiting(isWaiting: boolean): void {
-    // As a run that is resumed after a pause, it takes a slot even if none is free.
-    if (isWaiting) this.#deps.slots.leave();
-    else this.#deps.slots.enter();
-  }
-
-  startChild(request: RunRequestedData): Promise<void> {
-    return this.#deps.startChild(request);
-  }
-
-  endChildren(before: RunState, after: RunState): Promise<readonly ChildEndedData[]> {
-    return this.#deps.endChildren(before, after);
   }
 
   onActorStopped(run: RunState): void {

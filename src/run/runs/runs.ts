@@ -28,13 +28,13 @@ import { refuseRun, startRun } from '../request.js';
 import type { KeyedDecision, RunState, UnfinishedRun } from '../state.js';
 import { failureOf, openPauseOf } from '../state.js';
 import { factsAfter, readRun } from '../stream.js';
-import type { RunActor } from './actor.js';
+import type { Children, RunActor } from './actor.js';
 import type { RepositoryDeps, RunObserver } from './repository.js';
 import { ChildRuns } from './children.js';
 import { RunRepository } from './repository.js';
 import { Slots } from './slots.js';
 
-export interface RunsDeps extends Omit<RepositoryDeps, 'slots' | 'tasks' | 'startChild' | 'endChildren'> {
+export interface RunsDeps extends Omit<RepositoryDeps, 'slots' | 'tasks' | 'children'> {
   readonly maxActiveRuns: number;
   /** Which other instances are suspected to be dead. */
   readonly suspicions: { isSuspect(instanceId: string): boolean };
@@ -85,10 +85,12 @@ export class Runs {
       max: deps.maxActiveRuns,
       onAdmitted: (runId, knownSeq) => void this.#tasks.track(this.#take(runId, knownSeq)),
     });
-    const startChild = (request: RunRequestedData): Promise<void> => this.#children.start(request);
-    const endChildren: RepositoryDeps['endChildren'] = (before, after) => this.#children.end(before, after);
-    const own = { slots: this.#slots, tasks: this.#tasks, startChild, endChildren };
-    this.#repository = new RunRepository({ ...deps, ...own });
+    // The repository and the runs of councils need each other.
+    const children: Children = {
+      start: (request) => this.#children.start(request),
+      end: (before, after) => this.#children.end(before, after),
+    };
+    this.#repository = new RunRepository({ ...deps, slots: this.#slots, tasks: this.#tasks, children });
     this.#children = new ChildRuns({
       ...deps,
       tasks: this.#tasks,

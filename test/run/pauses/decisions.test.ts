@@ -67,13 +67,6 @@ describe('A decision on a pause', () => {
       expect(story.run.progress.shown.score).to.equal(5);
     }
   });
-
-  it('has no effect when no pause is open', () => {
-    const running = paused().whenDecided(approve);
-    expect(running.whenDecided(approve).facts).to.deep.equal([]);
-    expect(paused().whenDecided(reject).whenDecided(approve).facts).to.deep.equal([]);
-    expect(paused().when({ type: 'CancelRun', actor: null }).whenDecided(approve).facts).to.deep.equal([]);
-  });
 });
 
 describe('The route after an override', () => {
