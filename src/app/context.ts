@@ -24,6 +24,7 @@ import type { ReadModels } from '../projections/read-models.js';
 import { openReadModels } from '../projections/read-models.js';
 import { RunQueries } from '../projections/run-queries.js';
 import type { Erasure } from '../run/errors.js';
+import { RUN_ENDS } from '../run/events.js';
 import { Deadlines } from '../run/runs/deadlines.js';
 import type { RunActor } from '../run/runs/actor.js';
 import { RunFeed } from '../run/runs/feed.js';
@@ -315,8 +316,9 @@ function connect({ logger, consumers = [] }: ContextDeps, parts: CountedStores &
   states.subscribe(counts);
   const clusters = cluster === null ? [] : [cluster];
   // In this order they receive each event of the log.
-  const children = { categories: ['run'], onRunFolded: registry.onRunFolded.bind(registry) };
-  projector.subscribe(...clusters, deadlines, documents, authenticator, feed, seen, children, ...consumers);
+  const children = { categories: ['run'], types: RUN_ENDS, onRunFolded: registry.onRunFolded.bind(registry) };
+  const onServer = seen.isOnServer ? [seen] : [];
+  projector.subscribe(...clusters, deadlines, documents, authenticator, feed, ...onServer, children, ...consumers);
   for (const each of clusters) registry.subscribe(each);
   corruptRuns.subscribe(
     { onRunCorrupt: (err) => logger.error({ runId: err.data.runId, err }, 'run: its record is corrupt') },

@@ -158,6 +158,11 @@ export class SeenLog {
     this.#seen = options.seen;
   }
 
+  /** Whether the log is a server's: then it receives each event. */
+  get isOnServer(): boolean {
+    return this.#options.isOnServer;
+  }
+
   /** Records from now on. */
   start(): void {
     const { keys } = this.#options;
@@ -168,9 +173,9 @@ export class SeenLog {
   }
 
   onEventFolded({ stream, revision, id, position }: RecordedEvent): void {
-    const { isOnServer, system } = this.#options;
+    const { system } = this.#options;
     const { server } = this.#seen;
-    if (server === null || !isOnServer || SHORT_LIVED.has(categoryOf(stream))) return;
+    if (server === null || SHORT_LIVED.has(categoryOf(stream))) return;
     this.#seen = { ...this.#seen, server: { ...server, last: { stream, revision, id, position } } };
     if (system.monotonicMs() - this.#writtenMs >= WRITE_EVERY_MS) this.#write();
   }

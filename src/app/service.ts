@@ -19,8 +19,7 @@ import { removeBasePath } from '../http/base-path.js';
 import type { CountingDeps } from '../http/counted-response.js';
 import { countedResponse } from '../http/counted-response.js';
 import type { EventConsumer } from '../projections/projector.js';
-import type { RunFact } from '../run/events.js';
-import { runIdOf } from '../run/events.js';
+import { RUN_ENDS, runIdOf } from '../run/events.js';
 import type { UnfinishedRun } from '../run/state.js';
 import { settledWithin } from '../system/async/deadline.js';
 import { SharedBytes } from '../system/async/shared-bytes.js';
@@ -119,15 +118,13 @@ async function openChecked(config: Config, deps: ServiceDeps, address: string): 
   return await createContext(config, deps, record);
 }
 
-/** Types of the events that end a run. */
-const ENDS: ReadonlySet<string> = new Set<RunFact['type']>(['RunCompleted', 'RunFailed']);
-
 /** Removes a run from the counts of the limits when it has ended, whichever instance ran it. */
 function runEnds(limits: Limits): EventConsumer {
   return {
     categories: ['run'],
-    onEventRecorded({ type, stream }) {
-      const runId = ENDS.has(type) ? runIdOf(stream) : null;
+    types: RUN_ENDS,
+    onEventRecorded({ stream }) {
+      const runId = runIdOf(stream);
       if (runId !== null) limits.ended(runId);
     },
   };

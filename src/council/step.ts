@@ -3,15 +3,15 @@ import { ModelFailed } from '../errors.js';
 import type { ModelAnswer, ModelRequest, ModelUsage } from '../models/port.js';
 import type { CallAccounts } from './attempt-calls.js';
 import { AttemptCalls } from './attempt-calls.js';
-import type { TokenSink } from './draft-listener.js';
-import { draftListener } from './draft-listener.js';
+import type { ThoughtFilter } from '../models/thoughts.js';
+import { thoughtFilter } from '../models/thoughts.js';
 import type { Ask, Failed, StepFailure, StepInput, StepOutput } from './executors.js';
 import { bounded, execute } from './executors.js';
 
 export interface Step extends StepInput, CallAccounts {
   readonly ask: Ask;
   /** Called before a request of a call is repeated. Resolves if nothing has ended the attempt. */
-  readonly mayRepeat?: () => Promise<void>;
+  readonly mayAsk?: () => Promise<void>;
   /** As in System. */
   readonly monotonicMs: () => number;
   /** Returns the listener to a draft while the model writes it, or null; called before each call to the model. */
@@ -51,7 +51,7 @@ export async function executeStep(step: Step): Promise<StepOutcome> {
     const listener = listen(request);
     const beforeRepeat = async (usage: ModelUsage | null): Promise<void> => {
       await countRepeat(request, calls, usage);
-      await step.mayRepeat?.();
+      await step.mayAsk?.();
     };
     let answer: ModelAnswer;
     try {
@@ -106,4 +106,51 @@ function failureOf(error: unknown, { node, signal }: StepInput): StepFailure {
     ...(retryAfterMs !== undefined && { retryAfterMs }),
     ...(outageMs !== undefined && { outageMs }),
   };
+}
+
+// Drafts while the model writes them.
+
+/** Receives pieces of a draft. `turn` counts from 1; when it increases, the text of earlier turns is not part of the draft. */
+export type TokenSink = (text: string, turn: number) => void;
+
+/** Passes prose on without thoughts; nothing of JSON answers or of an aborted attempt. */
+function draftListener({
+  tokenSink,
+  signal,
+}: Pick<Step, 'tokenSink' | 'signal'>): (request: ModelRequest) => DraftListener | null {
+  let turn = 0;
+  return ({ answer }) => {
+    const sink = answer === 'draft' ? (tokenSink?.() ?? null) : null;
+    if (sink === null) return null;
+    const nextTurn = (): number => (turn += 1);
+    const newFilter = (): ThoughtFilter => {
+      // The text so far is not part of the draft: it came before tool calls, or in an answer that broke off.
+      nextTurn();
+      const emit = (text: string): void => {
+        if (!signal.aborted) sink(text, turn);
+      };
+      return thoughtFilter({ emit, retract: nextTurn });
+    };
+    let filter = newFilter();
+    let hasTokens = false;
+    return {
+      hooks: {
+        onToken(text) {
+          hasTokens = true;
+          filter.push(text);
+        },
+        onStart() {
+          if (hasTokens) filter = newFilter();
+          hasTokens = false;
+        },
+      },
+      end: () => filter.end(),
+    };
+  };
+}
+
+interface DraftListener {
+  readonly hooks: Required<Pick<ModelRequest, 'onToken' | 'onStart'>>;
+  /** Ends the answer. */
+  readonly end: () => void;
 }

@@ -48,7 +48,7 @@ export interface CallOptions {
   /** Cancels the call, waiting or in flight. */
   readonly signal: CancelSignal;
   /** Asked once the call has its slot: it begins when this resolves, unless it was cancelled by then. Absent: at once. */
-  readonly mayBegin?: () => Promise<void>;
+  readonly mayAsk?: () => Promise<void>;
 }
 
 export interface BoundedModel {
@@ -142,10 +142,13 @@ async function askInTurn(
   let startedMs: number | null = null;
   try {
     if (pass.isRevoked()) return null;
-    await options.mayBegin?.();
+    await options.mayAsk?.();
     if (signal.aborted) throw callAborted(signal);
     startedMs = system.monotonicMs();
-    const answer = await askInTime(model, request, options, system);
+    const late = (): ModelFailed => timedOut(name, options.timeoutMs);
+    request.onStart?.();
+    const ask = (call: ModelCall): Promise<ModelAnswer> => model.ask(request, call);
+    const answer = await inTime(ask, { system, maxMs: options.timeoutMs, late, signal, aborted: callAborted });
     pass.report('answered');
     reportEnd(bounds, name, { error: null, startedMs });
     return { answer, startedMs };
@@ -183,20 +186,6 @@ function outcomeOf(error: unknown, signal: CancelSignal): CallOutcome {
   if (isOutage(error.data.kind)) return error;
   if (signal.aborted) return 'unknown';
   return isAnswer(error.data.kind) ? 'answered' : error;
-}
-
-function askInTime(
-  model: LanguageModel,
-  request: ModelRequest,
-  { timeoutMs, signal }: CallOptions,
-  system: Pick<System, 'after'>,
-): Promise<ModelAnswer> {
-  const late = (): ModelFailed => timedOut(request.model ?? model.defaultModel, timeoutMs);
-  const ask = (call: ModelCall): Promise<ModelAnswer> => {
-    request.onStart?.();
-    return model.ask(request, call);
-  };
-  return inTime(ask, { system, maxMs: timeoutMs, late, signal, aborted: callAborted });
 }
 
 function timedOut(name: string, timeoutMs: number): ModelFailed {

@@ -35,6 +35,8 @@ const CORRUPTIONS = [RunCorrupt, BlueprintCorrupt, DocumentCorrupt, LedgerCorrup
 export interface EventConsumer {
   /** Categories of the streams whose events it receives. Default: all. */
   readonly categories?: readonly string[];
+  /** Types of the events that it receives. Default: all. */
+  readonly types?: readonly string[];
   /** Receives each event before it is folded. */
   onEventRecorded?(event: RecordedEvent): void;
   /** Receives each event of a run once it is folded, with the resulting run. */
@@ -198,14 +200,15 @@ export class Projector {
 
   #announce(recorded: RecordedEvent): void {
     const category = categoryOf(recorded.stream);
-    for (const consumer of this.#consumers) if (receives(consumer, category)) consumer.onEventRecorded?.(recorded);
+    for (const consumer of this.#consumers)
+      if (receives(consumer, category, recorded.type)) consumer.onEventRecorded?.(recorded);
   }
 
   /** Advances past every event, whatever its category, so that waiting for the log's head does not depend on runs. */
   #passOn(recorded: RecordedEvent, run: RunState | null): void {
     const category = categoryOf(recorded.stream);
     for (const consumer of this.#consumers) {
-      if (!receives(consumer, category)) continue;
+      if (!receives(consumer, category, recorded.type)) continue;
       if (run !== null) consumer.onRunFolded?.(recorded, run);
       consumer.onEventFolded?.(recorded, run);
     }
@@ -289,8 +292,8 @@ export class Projector {
   }
 }
 
-function receives({ categories }: EventConsumer, category: string): boolean {
-  return categories === undefined || categories.includes(category);
+function receives({ categories, types }: EventConsumer, category: string, type: string): boolean {
+  return categories?.includes(category) !== false && types?.includes(type) !== false;
 }
 
 /** The corruption of the log that ended a subscription, or null if something else ended it. */

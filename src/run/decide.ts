@@ -14,8 +14,6 @@ import type {
 } from '../generated/schemas.js';
 import { mayEnd } from './children/children.js';
 import { continueCouncil } from './children/council.js';
-import type { NextCall, Work } from './budget/work.js';
-import { missingBudget, notYetBegun, reserveCall, startWork } from './budget/work.js';
 import { endChildren, fail, release } from './ends.js';
 import { nextFrontier, stoppedSteps, unstartedNodes } from './frontier/frontier.js';
 import type { Chart, RunSnapshot } from './chart/machine.js';
@@ -33,7 +31,16 @@ import {
 } from './panels/panel-decisions.js';
 import type { DecisionContext } from './pending-events.js';
 import { PendingEvents } from './pending-events.js';
-import { endFrontier, failWithoutRoute, scheduleWithinLimits, startFrontier } from './frontier/schedule.js';
+import type { NextCall, Work } from './frontier/start.js';
+import {
+  failWithoutRoute,
+  goOn,
+  missingBudget,
+  notYetBegun,
+  reserveCall,
+  startFrontier,
+  startWork,
+} from './frontier/start.js';
 import type { FrontierNode, RunState } from './state.js';
 import { attemptInFlight, delayLeft, isFinished, isFrontierDone, memberOf } from './state.js';
 
@@ -155,7 +162,7 @@ function resumeWork(pending: PendingEvents, others: readonly string[]): void {
   } else if (!hasClosed) {
     // If a panel has closed, its close has continued the run.
     if (run.progress.isApproved) scheduleNext(pending, nextFrontier(run));
-    else endFrontier(pending);
+    else goOn(pending);
   }
 }
 
@@ -190,7 +197,7 @@ function completeNode(pending: PendingEvents, result: Omit<NodeCompletedData, 'r
   if (route === null) {
     failWithoutRoute(pending, at.node, conditionFacts(branch, iterationCount));
   } else if (isFrontierDone(pending.run)) {
-    endFrontier(pending);
+    goOn(pending);
   }
 }
 
@@ -287,5 +294,5 @@ export function scheduleNext(pending: PendingEvents, nodes: readonly string[]): 
   if (closeDuePanels(pending)) return;
   const again = stoppedSteps(pending.run).map((at) => ({ at, delayMs: 0 }));
   if (again.length > 0) return startWork(pending, { again, nodes: notYetBegun(pending.run, nodes) });
-  scheduleWithinLimits(pending, nodes, startFrontier);
+  startFrontier(pending, nodes);
 }

@@ -18,6 +18,9 @@ export type RunEvent = RunFact & {
   readonly schemaVersion?: number;
 };
 
+/** The types of the events that end a run. */
+export const RUN_ENDS: readonly RunFactType[] = ['RunCompleted', 'RunFailed'];
+
 /** Whether these facts make an instance the owner of the run. */
 export function claimsRun(facts: readonly RunFact[]): boolean {
   return facts.some((fact) => fact.type === 'RunClaimed');

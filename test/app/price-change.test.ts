@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { neededBudget } from '../../src/run/budget/work.js';
+import { neededBudget } from '../../src/run/frontier/start.js';
 import type { RunBudget } from '../../src/generated/schemas.js';
 import { ANYONE } from '../../src/keys/caller.js';
 import { usageOf } from '../../src/run/effort.js';

@@ -1,7 +1,7 @@
 /** Runs a council in this process, on the data directory, as the service does. It leaves unfinished runs there alone. */
 import { hostname } from 'node:os';
 import { unpricedModel } from '../../run/budget/spending.js';
-import { neededBudget } from '../../run/budget/work.js';
+import { neededBudget } from '../../run/frontier/start.js';
 import type { System } from '../../system/system.js';
 import { compileWithCouncils, innerCouncils } from '../../blueprint/councils.js';
 import { councilOf } from '../../blueprint/record.js';

@@ -1,5 +1,5 @@
 /** The inbox: open pauses as a list and as a stream of changes. */
-import { neededBudget } from '../../run/budget/work.js';
+import { neededBudget } from '../../run/frontier/start.js';
 import type { Approval } from '../../generated/schemas.js';
 import type { InboxChange, InboxFilter, WaitingPause } from '../../projections/inbox.js';
 import { approval, approvalGone } from '../../api/serializers/approvals.js';

@@ -11,7 +11,7 @@ import { keyed, outcomeUnknown } from '../idempotency.js';
 import type { ActingRequest } from '../limits.js';
 import { assertFits, overrideOf, refuseOverride } from '../override.js';
 import { RequestRefused, brokenRules } from '../../api/problems.js';
-import { neededBudget } from '../../run/budget/work.js';
+import { neededBudget } from '../../run/frontier/start.js';
 import { nextAttempts } from '../../run/frontier/next-calls.js';
 import type { HttpContext, Route } from '../route.js';
 import { isRunId, runIdIn, runIdText } from '../route.js';

@@ -28,7 +28,7 @@ import type { RouterContext } from '@koa/router';
 import { alwaysPauses, compileWithCouncils, innerCouncils } from '../../blueprint/councils.js';
 import { withNested } from '../../graph/nested.js';
 import type { Graph, Reservation, RunRequest, RunResult, TryRequest } from '../../generated/schemas.js';
-import { neededBudget } from '../../run/budget/work.js';
+import { neededBudget } from '../../run/frontier/start.js';
 import { runStream } from '../../run/events.js';
 
 /** POST /api/councils/run, GET /api/councils/run/{run_id} and POST /api/councils/run/{run_id}/cancel. */

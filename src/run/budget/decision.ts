@@ -3,7 +3,7 @@ import type { BudgetChange, BudgetTotals, GateAction } from '../../generated/sch
 import { unpricedText } from '../../graph/models-asked.js';
 import { needText } from './budget-text.js';
 import { exceededLimits, reservationFor, unpricedModel } from './spending.js';
-import { neededAfterPause } from './work.js';
+import { neededAfterPause } from '../frontier/start.js';
 import { BudgetRefused } from '../errors.js';
 import type { DecisionContext } from '../pending-events.js';
 import type { RunPause, RunState } from '../state.js';

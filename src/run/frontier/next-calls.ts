@@ -1,7 +1,7 @@
 /** The calls to models that follow when a human approves a pause unchanged: what each sends, and what it may cost. */
 import type { Reservation } from '../../generated/schemas.js';
 import { neededByStep, reservationFor } from '../budget/spending.js';
-import { notYetBegun } from '../budget/work.js';
+import { notYetBegun } from './start.js';
 import { stoppedSteps } from './frontier.js';
 import { membersOf } from '../panels/members.js';
 import type { AttemptCall, AttemptStart } from './node-start.js';

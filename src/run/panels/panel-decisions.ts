@@ -8,7 +8,7 @@ import { conditionFacts } from '../frontier/output.js';
 import type { OpenPanel, SeatedStep } from './panels.js';
 import { isGraceOver, openPanel, openPanels, outcomeOf, progressOf } from './panels.js';
 import type { PendingEvents } from '../pending-events.js';
-import { endFrontier, failWithoutRoute } from '../frontier/schedule.js';
+import { failWithoutRoute, goOn } from '../frontier/start.js';
 import type { RunState, Seat } from '../state.js';
 import { isFinished, labelOf, memberOf } from '../state.js';
 
@@ -78,7 +78,7 @@ export function settlePanel(pending: PendingEvents, panelStep: number): void {
       progress satisfies never;
   }
   // Only steps that the budget has stopped are left.
-  if (pending.run.progress.frontier.every(({ active }) => !active)) endFrontier(pending);
+  if (pending.run.progress.frontier.every(({ active }) => !active)) goOn(pending);
 }
 
 function closePanel(pending: PendingEvents, panel: OpenPanel): void {
@@ -102,7 +102,7 @@ function closePanel(pending: PendingEvents, panel: OpenPanel): void {
   } else if (isTooLarge(branch)) {
     failTooLarge(pending, { place: `of "${labelOf(pending.run.plan.graph, node)}"`, node });
   } else if (pending.run.progress.frontier.every(({ active }) => !active)) {
-    endFrontier(pending);
+    goOn(pending);
   }
 }
 

@@ -322,8 +322,8 @@ export class RunActor {
     if (node.role === 'council') return await this.#startChildren(at);
     if (at.delayMs > 0) await wait(system, at.delayMs, signal);
     // Waits for the commands in flight: one whose outcome is still unknown may end the run and abort this attempt.
-    const mayBegin = (): Promise<void> => this.settled();
-    const options = { runId, timeoutMs: node.timeoutMs, outage: at.outage, signal, mayBegin };
+    const mayAsk = (): Promise<void> => this.settled();
+    const options = { runId, timeoutMs: node.timeoutMs, outage: at.outage, signal, mayAsk };
     const { promptInput, rendered } = assigned ?? assignmentOf(run, at);
     const outcome = await executeStep({
       node,
@@ -332,7 +332,7 @@ export class RunActor {
       signal,
       monotonicMs: system.monotonicMs,
       ask: askWith(model, options),
-      mayRepeat: mayBegin,
+      mayAsk,
       costOf: (usage) => costed(at, usage, prices).costUsd,
       kit: {
         tools: tools.granted(grantedTools(at.tools)),

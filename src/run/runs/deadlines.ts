@@ -4,6 +4,8 @@
  * instance is first and when, never how often a deadline is applied.
  */
 import type { RecordedEvent } from '../../eventlog/port.js';
+import type { RunFactType } from '../events.js';
+import { RUN_ENDS } from '../events.js';
 import type { Logger } from '../../system/logger.js';
 import type { System } from '../../system/system.js';
 import { deadlineOf } from '../pauses/approvals.js';
@@ -57,6 +59,8 @@ interface Known {
 
 export class Deadlines {
   readonly categories = ['run'];
+  /** The types of events that open a pause, change its deadline or end it. */
+  readonly types: readonly RunFactType[] = ['RunPaused', 'PauseEscalated', 'GateDecided', ...RUN_ENDS];
   readonly #options: DeadlinesOptions;
   readonly #known = new Map<string, Known>();
   /** All deadlines before this time are known; in ms since 1970. */

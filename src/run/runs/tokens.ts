@@ -1,5 +1,5 @@
 /** Streams drafts to the current listeners while the model writes them. It stores and records nothing. */
-import type { TokenSink } from '../../council/draft-listener.js';
+import type { TokenSink } from '../../council/step.js';
 import type { Logger } from '../../system/logger.js';
 import { Broadcast } from '../../system/async/broadcast.js';
 

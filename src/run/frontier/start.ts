@@ -1,7 +1,8 @@
-/** Begins attempts within the run's budget, and decides what happens if their calls would pass it. */
+/** Starts nodes: what follows when a frontier has ended, and attempts within the run's budget. */
 import type { CallUsage, Reservation } from '../../generated/schemas.js';
-import { needText } from './budget-text.js';
-import { limitsText } from '../cost-text.js';
+import type { ConditionFacts } from '../../graph/condition.js';
+import { noRoute } from '../../graph/routing.js';
+import { needText } from '../budget/budget-text.js';
 import {
   exceededLimits,
   neededAgain,
@@ -12,21 +13,65 @@ import {
   reservationOf,
   withoutCall,
   withoutCalls,
-} from './spending.js';
-import type { Cost, RunSpending } from './spending.js';
-import { complete, fail, pause } from '../ends.js';
-import { branchAtBudget, branchInto, stoppedSteps } from '../frontier/frontier.js';
-import {
-  attemptsOfNodes,
-  firstAttempts,
-  firstReservation,
-  nodeOf,
-  startNextAttempt,
-  startNode,
-} from '../frontier/node-start.js';
+} from '../budget/spending.js';
+import type { Cost, RunSpending } from '../budget/spending.js';
+import { limitsText } from '../cost-text.js';
+import { complete, fail, failTooLarge, pause } from '../ends.js';
+import { hasPanel, readsPanel } from '../panels/members.js';
 import type { DecisionContext, PendingEvents } from '../pending-events.js';
 import type { FrontierNode, RunState } from '../state.js';
-import { attemptInFlight, memberOf, openPauseOf } from '../state.js';
+import { attemptInFlight, labelOf, memberOf, openPauseOf } from '../state.js';
+import { isTooLarge } from './branch.js';
+import { branchAtBudget, branchAtEnd, branchInto, nextFrontier, stoppedSteps } from './frontier.js';
+import { attemptsOfNodes, firstAttempts, firstReservation, nodeOf, startNextAttempt, startNode } from './node-start.js';
+
+/** Starts the next frontier, pauses before it, or completes the run. All nodes of the frontier must have ended. */
+export function goOn(pending: PendingEvents): void {
+  const again = stoppedSteps(pending.run).map((at) => ({ at, delayMs: 0 }));
+  if (again.length > 0) return startWork(pending, { again, nodes: [] });
+  startFrontier(pending, nextFrontier(pending.run), { pauses: pending.run.request.godMode });
+}
+
+/**
+ * Starts the first attempts of all nodes of a frontier, or pauses before them; completes the run if it is empty, and fails the run if it
+ * would exceed a limit. Further attempts of a step do not count again. Check a new limit of the next nodes here.
+ * Check any other limit in the command that reaches it, as `claim` does for takeovers.
+ */
+export function startFrontier(
+  pending: PendingEvents,
+  next: readonly string[],
+  { pauses = false }: { readonly pauses?: boolean } = {},
+): void {
+  const { run } = pending;
+  const { maxNodeExecutions } = run.request.limits;
+  const unreviewable = next.find((node) => {
+    return readsPanel(run.plan.node(node)) && !hasPanel(branchInto(run, node, run.progress.steps + 1));
+  });
+  const oversized = next.find((node) => isTooLarge(branchInto(run, node, run.progress.steps + 1)));
+  if (next.length === 0) {
+    complete(pending, branchAtEnd(run));
+  } else if (run.progress.executions + next.length > maxNodeExecutions) {
+    const beyond = `${next.length} more would pass the limit of ${maxNodeExecutions}`;
+    const error = `Stopped after ${run.progress.executions} node executions: ${beyond}`;
+    fail(pending, { kind: 'execution_limit', error, node: next[0] ?? null });
+  } else if (unreviewable !== undefined) {
+    const error = `Node "${unreviewable}" reads the answers of a panel, and no panel has closed before it`;
+    fail(pending, { kind: 'node_failed', error, node: unreviewable });
+  } else if (oversized !== undefined) {
+    failTooLarge(pending, { place: `before "${labelOf(run.plan.graph, oversized)}"`, node: oversized });
+  } else if (pauses) {
+    pause(pending, next);
+  } else {
+    startWork(pending, { again: [], nodes: next });
+  }
+}
+
+/** Fails a run because no edge after a node holds. */
+export function failWithoutRoute(pending: PendingEvents, node: string, facts: ConditionFacts): void {
+  fail(pending, { kind: 'no_route', error: noRoute(pending.run.plan, node, facts), node });
+}
+
+// Within the budget.
 
 /** Attempts to begin together: further ones of steps, and the first ones of nodes. */
 export interface Work {
@@ -39,7 +84,11 @@ export function startWork(pending: PendingEvents, work: Work): void {
   const needed = missingBudget(pending, work);
   if (needed !== null) return stopAtBudget(pending, work, needed);
   for (const { at, delayMs } of work.again) startNextAttempt(pending, at, delayMs);
-  startNodes(pending, work.nodes);
+  for (const node of work.nodes) {
+    const step = pending.run.progress.steps + 1;
+    const branch = branchInto(pending.run, node, step);
+    for (const attempt of firstAttempts(pending.run, { node, step, branch })) startNode(pending, attempt, 0);
+  }
 }
 
 /** The budget that a run needs to begin attempts, or null if it has it. */
@@ -124,14 +173,6 @@ function stopAttempts(pending: PendingEvents, again: Work['again']): void {
 function stopText({ spent, budget }: RunSpending, needed: Cost): string {
   const amounts = `${limitsText(reservationFor(spent))} spent of ${limitsText(budget)}`;
   return `${amounts}. ${needText(budget, reservationFor(needed))}`;
-}
-
-function startNodes(pending: PendingEvents, nodes: readonly string[]): void {
-  for (const node of nodes) {
-    const step = pending.run.progress.steps + 1;
-    const branch = branchInto(pending.run, node, step);
-    for (const attempt of firstAttempts(pending.run, { node, step, branch })) startNode(pending, attempt, 0);
-  }
 }
 
 /** Another call of an attempt in a run with a budget. */
