@@ -197,13 +197,8 @@ export function summaryOf(run: RunState): RunSummary {
     isTrial: run.request.blueprintId === null && run.request.blueprintName !== null,
     createdAt: run.createdAt,
     completedAt: completedAtOf(run),
-    waitingSince: pauseOf(run)?.pausedAt ?? null,
-    deadlineAt: deadlineIn(run),
-    approvers: approversIn(run),
-    waitedMs: pauseOf(run) === null ? run.effort.waitedMs : null,
     usage: usageOf(run.effort),
-    session: sessionOf(run),
-    ...(pauseOf(run)?.reason === 'budget' && { pauseReason: 'budget' }),
+    ...waitOf(run),
     ...(run.spending !== null && { budget: budgetIn(run.spending) }),
   };
 }
@@ -262,24 +257,22 @@ function failureIn(run: RunState): Pick<RunSummary, 'error' | 'failureKind'> {
   return { error: failure?.error ?? null, failureKind: failure?.kind ?? null };
 }
 
+/** What a run shows of its waits for humans. */
+function waitOf(run: RunState) {
+  const [pause, open] = [pauseOf(run), openPauseOf(run)];
+  const rule = open && ruleAt(run, open);
+  const session = { nextNodes: pause?.nextNodes ?? [], currentDraft: run.progress.shown.draft };
+  return {
+    waitingSince: pause?.pausedAt ?? null,
+    deadlineAt: open && deadlineOf(run, open),
+    approvers: rule && { by: rule.by, notByStarter: rule.notByStarter, quorum: rule.quorum },
+    waitedMs: pause === null ? run.effort.waitedMs : null,
+    session: hasSession(run) ? session : null,
+    ...(pause?.reason === 'budget' && { pauseReason: 'budget' as const }),
+  };
+}
+
 function budgetIn({ budget, spent }: RunSpending): NonNullable<RunSummary['budget']> {
   const { usd, tokens } = reservationFor(spent);
   return { ...budget, spentUsd: usd, spentTokens: tokens };
-}
-
-function deadlineIn(run: RunState): string | null {
-  const pause = openPauseOf(run);
-  return pause === null ? null : deadlineOf(run, pause);
-}
-
-function approversIn(run: RunState): ApproverRule | null {
-  const pause = openPauseOf(run);
-  const rule = pause && ruleAt(run, pause);
-  return rule && { by: rule.by, notByStarter: rule.notByStarter, quorum: rule.quorum };
-}
-
-function sessionOf(run: RunState): RunSummary['session'] {
-  if (!hasSession(run)) return null;
-  const pause = pauseOf(run);
-  return { nextNodes: pause === null ? [] : pause.nextNodes, currentDraft: run.progress.shown.draft };
 }

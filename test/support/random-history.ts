@@ -2,8 +2,7 @@
 import { withFullNames } from '../../src/graph/models-asked.js';
 import { OverrideRefused } from '../../src/run/pauses/override.js';
 import type { Graph, GraphNode, NodeOutput } from '../../src/generated/schemas.js';
-import { hasMembers } from '../../src/run/panels/members.js';
-import { openPanels } from '../../src/run/panels/panels.js';
+import { hasMembers, openPanels } from '../../src/run/panels/panels.js';
 import type { RunState } from '../../src/run/state.js';
 import { isFinished, pauseOf } from '../../src/run/state.js';
 import type { Story } from './given.js';

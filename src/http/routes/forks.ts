@@ -14,8 +14,7 @@ import type {
 } from '../../generated/schemas.js';
 import type { ForkChanges, ForkedNode } from '../../run/fork.js';
 import { graphMember, savedMembers } from '../../blueprint/members.js';
-import { hasMembers } from '../../run/panels/members.js';
-import { openPanels } from '../../run/panels/panels.js';
+import { hasMembers, openPanels } from '../../run/panels/panels.js';
 import { assertMayRead, assertScope } from '../../api/access/authentication.js';
 import { executionLimitError, planFork, buildForkRequest, unapprovedNode } from '../../run/fork.js';
 import type { Caller } from '../../keys/caller.js';

@@ -11,12 +11,11 @@ import type {
 } from '../../generated/schemas.js';
 import { isDecisionAllowed, isEscalationAllowed, isVoteAllowed } from '../pauses/approvals.js';
 import { mayEnd, mayStart } from '../children/children.js';
-import { hasMembers, membersOf } from '../panels/members.js';
+import { hasMembers, isGraceOver, isOutputOf, membersOf, openPanel, outcomeOf, progressOf } from '../panels/panels.js';
 import { isOrderOf } from '../panels/answers-shown.js';
 import type { RunFactType } from '../events.js';
 import { isOutstanding } from '../fork-snapshot.js';
 import { branchAtBudget, branchAtEnd, branchInto } from '../frontier/frontier.js';
-import { isOutputOf, isGraceOver, openPanel, outcomeOf, progressOf } from '../panels/panels.js';
 import type { RunState } from '../state.js';
 import { isFrontierDone } from '../state.js';
 

@@ -3,7 +3,7 @@ import type { Reservation } from '../../generated/schemas.js';
 import { neededByStep, reservationFor } from '../budget/spending.js';
 import { notYetBegun } from './start.js';
 import { stoppedSteps } from './frontier.js';
-import { membersOf } from '../panels/members.js';
+import { membersOf } from '../panels/panels.js';
 import type { AttemptCall, AttemptStart } from './node-start.js';
 import { attemptsOfNodes, callOfAttempt, reservationOfCall } from './node-start.js';
 import type { DecisionContext } from '../pending-events.js';

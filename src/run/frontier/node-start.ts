@@ -7,9 +7,9 @@ import { grantedTools, renderedTools, toolsAsRecorded } from '../../council/tool
 import type { PromptInput } from '../../models/port.js';
 import type { GraphNode, NodeStartedData, Reservation } from '../../generated/schemas.js';
 import { reservationOf } from '../budget/spending.js';
-import type { StepPlace } from '../panels/members.js';
+import type { StepPlace } from '../panels/panels.js';
 import { branchInto } from './frontier.js';
-import { emptySeat, hasMembers, membersOf, stepNode } from '../panels/members.js';
+import { emptySeat, hasMembers, membersOf, stepNode } from '../panels/panels.js';
 import { feedbackShownTo, orderShownTo, shownTo } from '../panels/answers-shown.js';
 import type { Assignment, DecisionContext, PendingEvents } from '../pending-events.js';
 import { callOf } from '../pending-events.js';

@@ -17,7 +17,7 @@ import {
 import type { Cost, RunSpending } from '../budget/spending.js';
 import { limitsText } from '../cost-text.js';
 import { complete, fail, failTooLarge, pause } from '../ends.js';
-import { hasPanel, readsPanel } from '../panels/members.js';
+import { hasPanel, readsPanel } from '../panels/panels.js';
 import type { DecisionContext, PendingEvents } from '../pending-events.js';
 import type { FrontierNode, RunState } from '../state.js';
 import { attemptInFlight, labelOf, memberOf, openPauseOf } from '../state.js';

@@ -3,8 +3,7 @@ import type { CallUsage, NodeOutput } from '../../generated/schemas.js';
 import { callEndedBy } from '../effort.js';
 import type { RunEvent } from '../events.js';
 import type { Contribution, PanelAnswers } from '../panels/deliberation.js';
-import { membersOf, readsPanel } from '../panels/members.js';
-import { openPanel } from '../panels/panels.js';
+import { membersOf, openPanel, readsPanel } from '../panels/panels.js';
 import type { FrontierNode, RunState } from '../state.js';
 import type {
   Attempt,

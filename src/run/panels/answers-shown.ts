@@ -6,8 +6,8 @@ import type { Plan } from '../../graph/plan.js';
 import type { PromptInput } from '../../models/port.js';
 import type { Contribution, PanelAnswers } from './deliberation.js';
 import { answersInOrder, draftOfAnswers } from './deliberation.js';
-import type { StepPlace } from './members.js';
-import { readsPanel } from './members.js';
+import type { StepPlace } from './panels.js';
+import { readsPanel } from './panels.js';
 
 /** The panels whose answers a step's prompt shows, each with those that this reader sees. */
 function panelsShown(plan: Plan, { node, branch, member }: StepPlace): readonly PanelAnswers[] {

@@ -1,8 +1,7 @@
 /** Folds the events of panels, ranks and juries into the state of a run. */
 import type { NodeCompletedData, PanelClosedData, QuorumReachedData } from '../../generated/schemas.js';
-import { emptySeat, membersOf } from './members.js';
+import { emptySeat, membersOf, openPanel, outcomeOf } from './panels.js';
 import { followRoute } from '../frontier/node-route.js';
-import { openPanel, outcomeOf } from './panels.js';
 import type { FrontierNode, RunProgress, RunState } from '../state.js';
 
 /** The steps of all members of a node, of which the first one has started; the others start in the same append. */
