@@ -6,7 +6,7 @@ import { planOf } from '../graph/plan.js';
 import type { GateChoice, GateDecidedData, StateOverride } from '../generated/schemas.js';
 import { withVote } from './pauses/approvals.js';
 import { EMPTY_BRANCH, humanSource } from './frontier/branch.js';
-import { spendingAfter } from './budget/spending.js';
+import { firstSpending, spendingAfter } from './budget/spending.js';
 import { NO_EFFORT, effortAfter } from './effort.js';
 import type { RunEvent } from './events.js';
 import { branchAtBudget, branchAtEnd, branchInto, branchShown } from './frontier/frontier.js';
@@ -28,7 +28,8 @@ type Of<T extends RunEvent['type']> = Extract<RunEvent, { type: T }>;
  */
 export function firstState(event: Of<'RunRequested'>, plan: Plan = planOf(event.data.graph)): RunState {
   const { runId, parentRun = null, state, inputTopic, godMode, executionMode, blueprintId, blueprintName } = event.data;
-  const { material, documents, graph, graphHash, limits, parent, earlierStarters, bodyHash, actor = null } = event.data;
+  const { material, documents, graph, graphHash, limits, budget, parent, earlierStarters } = event.data;
+  const { bodyHash, actor = null } = event.data;
   return {
     runId,
     createdAt: event.at,
@@ -55,7 +56,7 @@ export function firstState(event: Of<'RunRequested'>, plan: Plan = planOf(event.
     progress: state === null ? newProgress(inputTopic, graph.entry) : restoreSnapshot(state, event.at),
     decisions: [],
     effort: NO_EFFORT,
-    spending: spendingAfter(null, event),
+    spending: budget === undefined ? null : firstSpending(budget),
   };
 }
 
@@ -83,7 +84,7 @@ function newProgress(inputTopic: string, entry: string): RunProgress {
 /** The state after the next event of the run. */
 export function evolve(state: RunState, event: RunEvent): RunState {
   const effort = effortAfter(state.effort, event, openPauseOf(state)?.pausedAt ?? null);
-  const spending = spendingAfter(state.spending, event);
+  const spending = state.spending && spendingAfter(state.spending, event);
   return { ...state, ...changesBy(state, event), head: headOf(event), effort, spending };
 }
 

@@ -68,13 +68,13 @@ interface Stopped {
 
 const NOTHING: Cost = { tokens: 0, usd: 0n };
 
-/** The spending after an event, or null if the run has no budget. */
-export function spendingAfter(spending: RunSpending | null, event: RunEvent): RunSpending | null {
-  if (event.type === 'RunRequested') {
-    const { budget } = event.data;
-    return budget === undefined ? null : { budget, spent: NOTHING, reserved: [], stopped: [], hasPaused: false };
-  }
-  if (spending === null) return null;
+/** The spending of a run that begins with a budget. */
+export function firstSpending(budget: RunBudget): RunSpending {
+  return { budget, spent: NOTHING, reserved: [], stopped: [], hasPaused: false };
+}
+
+/** The spending after an event of a run with a budget. */
+export function spendingAfter(spending: RunSpending, event: RunEvent): RunSpending {
   switch (event.type) {
     case 'NodeStarted':
       // An attempt that was cut off has no end: the next one settles its call.
