@@ -15,9 +15,9 @@ import { docxOf } from '../docx/docx.js';
 import { openRecord } from './record.js';
 import { isEndedByStop } from './recovery.js';
 import { httpApp, refuseExpectation, refuseUnreadable } from '../http/app.js';
-import { removeBasePath } from '../http/base-path.js';
-import type { CountingDeps } from '../http/counted-response.js';
-import { countedResponse } from '../http/counted-response.js';
+import { removeBasePath } from '../http/answering.js';
+import type { SendingDeps } from '../http/answer.js';
+import { countedResponse } from '../http/answer.js';
 import type { EventConsumer } from '../projections/projector.js';
 import { RUN_ENDS, runIdOf } from '../run/events.js';
 import type { UnfinishedRun } from '../run/state.js';
@@ -158,7 +158,7 @@ function edgeOf(config: Config, { system, logger }: ServiceDeps, address: string
 function serverOf(
   { basePath, trustedProxies }: Config,
   { maxFiles = null, system, logger }: ServiceDeps,
-  edge: CountingDeps,
+  edge: SendingDeps,
 ): Server {
   // The HTTP layer checks the Host and answers with a `detail`; Node would answer without one.
   const server = createServer({ requireHostHeader: false, ServerResponse: countedResponse(edge) });

@@ -1,5 +1,6 @@
-/** Sends answers, also to clients that are still sending their request; entity tags. */
-import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+/** Sends answers, also to clients that are still sending their request or read slowly; headers of answers; entity tags. */
+import type { IncomingMessage, RequestListener } from 'node:http';
+import { ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { Readable } from 'node:stream';
 import type { Context } from 'koa';
@@ -30,6 +31,7 @@ const MAX_DRAIN_MS = 30_000;
 
 export interface SendingDeps {
   readonly system: Pick<System, 'after'>;
+  /** The limit of unsent bytes that all clients share. */
   readonly unsent: Pick<SharedBytes, 'update' | 'forget'>;
 }
 
@@ -142,6 +144,69 @@ function drainRequest(request: IncomingMessage, system: Pick<System, 'after'>): 
   });
 }
 
+// Responses that count their unsent bytes. Every answer of the service is written to one, by Koa or without it.
+
+/** Interval at which the service checks whether a client takes unsent bytes, in milliseconds. */
+const CHECK_MS = 15_000;
+/** Checks in a row without a taken byte after which the service ends the answer. */
+const MAX_STALLED_CHECKS = 4;
+
+/** Listeners for each event of a response; Node warns of more. Koa and the routes add 11 to an event stream. */
+const MAX_LISTENERS = 20;
+
+type Written = (error: Error | null | undefined) => void;
+
+/**
+ * The class of responses for `http.createServer`. A response ends when all clients together have too many unsent bytes and
+ * it has the most, and when its client has taken nothing for 60 s.
+ */
+export function countedResponse({ system, unsent }: SendingDeps): typeof ServerResponse {
+  return class CountedResponse<Request extends IncomingMessage> extends ServerResponse<Request> {
+    readonly #holder = { bytes: () => this.writableLength, cutOff: () => void this.destroy() };
+    #cancelCheck: (() => void) | null = null;
+
+    constructor(request: Request) {
+      super(request);
+      this.setMaxListeners(MAX_LISTENERS);
+      // All of the answer is written: `end` does not call `write`.
+      this.on('prefinish', () => this.#count());
+      this.once('close', () => {
+        this.#cancelCheck?.();
+        unsent.forget(this.#holder);
+      });
+    }
+
+    override write(chunk: unknown, encoding?: BufferEncoding | Written, onWritten?: Written): boolean {
+      const isTaken =
+        typeof encoding === 'string' ? super.write(chunk, encoding, onWritten) : super.write(chunk, encoding);
+      this.#count();
+      return isTaken;
+    }
+
+    #count(): void {
+      if (this.writableLength === 0 || this.destroyed) return;
+      if (this.#cancelCheck === null) this.#checkLater(this.#takenBytes, 0);
+      unsent.update(this.#holder);
+    }
+
+    #checkLater(takenBefore: number, stalledChecks: number): void {
+      this.#cancelCheck = system.after(CHECK_MS, () => {
+        this.#cancelCheck = null;
+        if (this.writableLength === 0) return;
+        const taken = this.#takenBytes;
+        const stalled = taken === takenBefore ? stalledChecks + 1 : 0;
+        if (stalled >= MAX_STALLED_CHECKS) this.destroy();
+        else this.#checkLater(taken, stalled);
+      });
+    }
+
+    /** Bytes that the operating system has accepted on this connection. */
+    get #takenBytes(): number {
+      return (this.socket?.bytesWritten ?? 0) - (this.socket?.writableLength ?? 0);
+    }
+  };
+}
+
 /** Most requests of a connection that wait for their turn, each in memory. A client that sends more is disconnected. */
 const MAX_WAITING = 100;
 
@@ -186,6 +251,53 @@ export function closedSignal(
     closed.abort('the client has gone');
   });
   return closed.signal;
+}
+
+// Headers that clients act on: the OpenAPI document names them, and listed origins may read them.
+
+interface HeaderText {
+  readonly description: string;
+  readonly type: 'string' | 'integer';
+}
+
+export const ANSWER_HEADERS = {
+  'Council-Run-Id': { description: 'The id of the run.', type: 'string' },
+  'Content-Disposition': { description: 'Name of the file (RFC 6266).', type: 'string' },
+  'Content-Location': { description: 'Path of the created or found resource.', type: 'string' },
+  ETag: { description: 'Version of the resource, for conditional requests.', type: 'string' },
+  Link: {
+    description: '`<…>; rel="next"`: the next page, with the same parameters. Absent on the last page.',
+    type: 'string',
+  },
+  Location: { description: 'Path of the created resource.', type: 'string' },
+  RateLimit: {
+    description:
+      'For each limit of the request: `r` more requests pass now, another one in `t` seconds ' +
+      '(draft-ietf-httpapi-ratelimit-headers-10).',
+    type: 'string',
+  },
+  'RateLimit-Policy': {
+    description: 'The limits of the request: `q` requests at once, refilled evenly in `w` seconds.',
+    type: 'string',
+  },
+  'Total-Count': { description: 'Number of items on all pages.', type: 'integer' },
+  'Retry-After': { description: 'Seconds after which the client may retry.', type: 'integer' },
+  'WWW-Authenticate': {
+    description: 'How to send a key, and what was wrong with the sent one (RFC 6750).',
+    type: 'string',
+  },
+} as const satisfies Readonly<Record<string, HeaderText>>;
+
+export type AnswerHeader = keyof typeof ANSWER_HEADERS;
+
+/** These headers as OpenAPI's map of header objects. */
+export function headerObjects(names: readonly AnswerHeader[]): Readonly<Record<string, object>> {
+  return Object.fromEntries(
+    names.map((name) => {
+      const { description, type }: HeaderText = ANSWER_HEADERS[name];
+      return [name, { description, schema: { type } }];
+    }),
+  );
 }
 
 // Entity tags (RFC 9110, sections 8.8.3 and 13.1).

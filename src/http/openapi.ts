@@ -1,7 +1,7 @@
 /** The OpenAPI document, generated from the routes and the schemas. */
 import { STATUS_CODES } from 'node:http';
-import type { AnswerHeader } from './cors.js';
-import { headerObjects } from './cors.js';
+import type { AnswerHeader } from './answer.js';
+import { headerObjects } from './answer.js';
 import type { Json } from './components.js';
 import { Components } from './components.js';
 import { IDEMPOTENCY_KEY, KEY_PATTERN } from './idempotency.js';

@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { createServer } from 'node:http';
 import type { AddressInfo, Server, Socket } from 'node:net';
 import { expect } from 'chai';
-import { countedResponse } from '../../src/http/counted-response.js';
+import { countedResponse } from '../../src/http/answer.js';
 import { SharedBytes } from '../../src/system/async/shared-bytes.js';
 import { openSocket } from '../support/raw-exchange.js';
 import type { ManualSystem } from '../support/manual-system.js';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { countedResponse } from '../../src/http/counted-response.js';
+import { countedResponse } from '../../src/http/answer.js';
 import type { EventSink } from '../../src/http/event-stream.js';
 import { SharedBytes } from '../../src/system/async/shared-bytes.js';
 import { encodeEvent, eventStream } from '../../src/http/event-stream.js';

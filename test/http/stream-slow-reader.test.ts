@@ -7,7 +7,7 @@ import { OpenCount } from '../../src/system/open-count.js';
 import { SharedBytes } from '../../src/system/async/shared-bytes.js';
 import { nodeSystem } from '../../src/system/system.js';
 import { httpApp } from '../../src/http/app.js';
-import { countedResponse } from '../../src/http/counted-response.js';
+import { countedResponse } from '../../src/http/answer.js';
 import { canonical } from '../../src/eventsourcing/canonical-json.js';
 import type { FollowEvents, FollowOptions } from '../../src/run/runs/feed.js';
 import { summaryOf } from '../../src/projections/run-summary.js';

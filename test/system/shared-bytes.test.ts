@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { WebSocket, WebSocketServer } from 'ws';
-import { countedResponse } from '../../src/http/counted-response.js';
+import { countedResponse } from '../../src/http/answer.js';
 import type { EventSink } from '../../src/http/event-stream.js';
 import { ANYONE } from '../../src/keys/caller.js';
 import { OpenCount } from '../../src/system/open-count.js';
