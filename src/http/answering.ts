@@ -2,6 +2,7 @@
 import type { IncomingMessage, Server } from 'node:http';
 import type { Context, Next } from 'koa';
 import { problemAt } from '../api/problem-form.js';
+import type { LimitCheck } from '../api/access/limits.js';
 import { AccessRefused } from '../api/access/access-refused.js';
 import { RequestRefused, problemOf } from '../api/problems.js';
 import { ANSWER_HEADERS, sendAnswer } from './answer.js';
@@ -45,6 +46,13 @@ function assertOneHost({ req }: Context): void {
   const { host = [] } = req.headersDistinct;
   if (host.length === 1 || (host.length === 0 && req.httpVersion !== '1.1')) return;
   throw new RequestRefused('A request must have one Host header', { status: 400 });
+}
+
+/** Adds the limits' headers to the answer of a request. @throws {RequestRefused} 429 */
+export function enforceLimits(ctx: Pick<Context, 'append'>, { fields, refusal }: LimitCheck): void {
+  // Appends, because a start is checked against its limits too (RFC 9651, section 3.1, allows split lists).
+  for (const [name, value] of Object.entries(fields)) ctx.append(name, value);
+  if (refusal !== null) throw refusal;
 }
 
 // Cross-origin access for the listed origins.

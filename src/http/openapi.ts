@@ -4,7 +4,7 @@ import type { AnswerHeader } from './answer.js';
 import { headerObjects } from './answer.js';
 import type { Json } from './components.js';
 import { Components } from './components.js';
-import { IDEMPOTENCY_KEY, KEY_PATTERN } from './idempotency.js';
+import { IDEMPOTENCY_KEY, KEY_PATTERN } from './starts.js';
 import type { ProblemForm } from '../api/problem-form.js';
 import { problemFormAt } from '../api/problem-form.js';
 import type { HttpContext, Route, Success } from './route.js';

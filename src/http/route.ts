@@ -13,6 +13,7 @@ import type { BlueprintStore } from '../blueprint/store.js';
 import type { NodeDefaults } from '../graph/limits.js';
 import type { ModelNaming } from '../graph/models-asked.js';
 import { BlueprintUnknown } from '../blueprint/errors.js';
+import { AppendOutcomeUnknown } from '../eventlog/errors.js';
 import { RunUnknown } from '../run/errors.js';
 import type {
   AboutLog,
@@ -202,6 +203,11 @@ export interface HttpContext extends HttpDeps {
   readonly schemas: SchemaRegistry;
   /** Awaits work on the log until its deadline, then throws the error of `late`. */
   withinDeadline<T>(work: Promise<T>, late?: () => Error): Promise<T>;
+}
+
+/** The error of a request if the log has not acknowledged its append to a stream by that deadline. */
+export function outcomeUnknown(stream: string): () => AppendOutcomeUnknown {
+  return () => new AppendOutcomeUnknown({ stream });
 }
 
 /** The routes of a door for other programs. It adds no rule of a run. */

@@ -1,6 +1,6 @@
 /** The call of a tool as the request to the REST API that does the same. */
 import type { IncomingMessage } from 'node:http';
-import type { ActingRequest } from '../http/limits.js';
+import type { ActingRequest } from '../http/starts.js';
 
 /**
  * A POST from the same client.

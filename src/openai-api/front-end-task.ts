@@ -6,7 +6,7 @@ import type { Answer } from '../http/answer.js';
 import { closedSignal } from '../http/answer.js';
 import type { EventSink } from '../http/event-stream.js';
 import { EVENT_STREAM_HEADERS, eventStream } from '../http/event-stream.js';
-import { enforceLimits } from '../http/limits.js';
+import { enforceLimits } from '../http/answering.js';
 import type { HttpContext } from '../http/route.js';
 import type { Grant } from '../keys/caller.js';
 import type { BoundedModel } from '../models/bounded.js';

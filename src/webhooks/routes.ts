@@ -2,9 +2,8 @@
 import type { RouterContext } from '@koa/router';
 import { brokenRules } from '../api/problems.js';
 import { bodyOf } from '../http/body.js';
-import { outcomeUnknown } from '../http/idempotency.js';
+import { outcomeUnknown, parameterIn } from '../http/route.js';
 import type { Door, HttpContext, Route } from '../http/route.js';
-import { parameterIn } from '../http/route.js';
 import type { NewWebhook, Webhook as WebhookRecord, WebhookDelivery, WebhookRequest } from '../generated/schemas.js';
 import { inTime } from '../system/async/deadline.js';
 import type { System } from '../system/system.js';

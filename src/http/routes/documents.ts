@@ -1,5 +1,5 @@
 /** Documents: upload, list, search, read, verify and delete them. */
-import { outcomeUnknown } from '../idempotency.js';
+import { outcomeUnknown, parameterIn } from '../route.js';
 import type { FoundPassage, UploadResult } from '../../generated/schemas.js';
 import { DocumentUnknown } from '../../documents/errors.js';
 import { documentStream, isDocumentId } from '../../documents/events.js';
@@ -14,7 +14,6 @@ import { queryOf } from '../query.js';
 import { permitInTime, permitsFor, withPermit } from '../concurrency.js';
 import type { RouterContext } from '@koa/router';
 import type { HttpContext, Route } from '../route.js';
-import { parameterIn } from '../route.js';
 import type { Answer } from '../answer.js';
 import type { Upload } from '../upload.js';
 import { assertForm, withUpload } from '../upload.js';

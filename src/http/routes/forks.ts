@@ -21,7 +21,7 @@ import type { Caller } from '../../keys/caller.js';
 import type { RunState } from '../../run/state.js';
 import { bodyOf, startBodyBytes } from '../body.js';
 import { assertMatter } from '../matter.js';
-import { assertPriced, budgetOf } from '../budget.js';
+import { assertPriced, budgetOf, startCounted } from '../starts.js';
 import { assertFits, overrideOf, refuseOverride } from '../override.js';
 import type { RequestRefused } from '../../api/problems.js';
 import { brokenRules } from '../../api/problems.js';
@@ -29,9 +29,7 @@ import { queryOf } from '../query.js';
 import type { Permits } from '../concurrency.js';
 import { withPermit, permitsFor } from '../concurrency.js';
 import type { HttpContext, Route } from '../route.js';
-import { runIdIn } from '../route.js';
-import { outcomeUnknown } from '../idempotency.js';
-import { recordStart } from '../limits.js';
+import { runIdIn, outcomeUnknown } from '../route.js';
 import { forkPlan, runStart } from '../../api/serializers/runs.js';
 import { runStream } from '../../run/events.js';
 
@@ -79,7 +77,7 @@ export function forkRoutes(http: HttpContext): readonly Route[] {
       const facts = http.registry.previewStart(request);
       assertWithinExecutionLimit(request, executionLimitError(facts));
       if (isDry) return { status: 200, body: forkPlan(planFork(facts)) };
-      const starting = recordStart({ ctx, http, caller }, { request, failure: null });
+      const starting = startCounted({ ctx, http, caller }, { request, failure: null });
       const recorded = await http.withinDeadline(starting, outcomeUnknown(runStream(request.runId)));
       http.log.info({ runId: recorded.runId, parent: recorded.parent, actor: caller.actor }, 'run forked');
       return { status: 202, body: runStart(recorded) };

@@ -8,10 +8,9 @@ import type { RunSummary } from '../../projections/run-summary.js';
 import { RunUnknown } from '../../run/errors.js';
 import { runStream } from '../../run/events.js';
 import { bodyOf } from '../body.js';
-import { outcomeUnknown } from '../idempotency.js';
+import { outcomeUnknown, runIdIn } from '../route.js';
 import { cursorLink, pageOf, queryOf } from '../query.js';
 import type { HttpContext, Route } from '../route.js';
-import { runIdIn } from '../route.js';
 import { cursorOf, filterIn, isTrue, placeAt } from './history-query.js';
 import { exportRoute } from './run-export.js';
 

@@ -5,7 +5,7 @@ import { KeyEnded, KeyNotFirst, KeyRefused, KeyUnknown } from '../../keys/errors
 import { KEYS_STREAM } from '../../keys/events.js';
 import type { KeyRequest } from '../../keys/key-request.js';
 import { expiryAt, expiryIn, scopesOf } from '../../keys/key-request.js';
-import { outcomeUnknown } from '../idempotency.js';
+import { outcomeUnknown, parameterIn } from '../route.js';
 import { keyRecord, newKey } from '../../api/serializers/keys.js';
 import { keyMissing, keyRefused } from '../../api/access/authentication.js';
 import { RequestRefused, brokenRules } from '../../api/problems.js';
@@ -15,7 +15,6 @@ import { holdPermit, permitsFor } from '../concurrency.js';
 import { queryOf } from '../query.js';
 import { NDJSON, linesOf } from './audit.js';
 import type { HttpContext, Route } from '../route.js';
-import { parameterIn } from '../route.js';
 
 /** Records sent at a time; each holds one chunk in memory. */
 const RECORDS_AT_A_TIME = 4;

@@ -13,13 +13,11 @@ import { frozenGraph, buildRunRequest } from '../../run/request.js';
 import type { BodyReader } from '../body.js';
 import { bodyOf, startBodyBytes } from '../body.js';
 import type { Matter } from '../matter.js';
-import { assertCouncil, assertMatter } from '../matter.js';
-import { budgetOf } from '../budget.js';
+import { assertCouncil } from '../matter.js';
+import { budgetOf, startRunOnce } from '../starts.js';
 import type { HttpContext, Route } from '../route.js';
-import { blueprintIdIn, runIdIn } from '../route.js';
-import type { RunIdentity } from '../idempotency.js';
-import type { BuiltRequest } from '../limits.js';
-import { outcomeUnknown, startRunOnce } from '../idempotency.js';
+import { blueprintIdIn, runIdIn, outcomeUnknown } from '../route.js';
+import type { RunIdentity, BuiltRequest } from '../starts.js';
 import { decisionResult, runResult } from '../../api/serializers/runs.js';
 import { assertScope, mayRead } from '../../api/access/authentication.js';
 import type { Caller } from '../../keys/caller.js';
@@ -110,14 +108,11 @@ function startRunRoute<Body extends Pick<RunRequest, 'budget'> & Matter>(
     async handle(ctx, caller) {
       const body = await reader.readToCompare(ctx);
       assertBudget(body.value.budget);
-      const from = { ctx, caller };
       return await startRunOnce(ctx, http, {
         body,
         caller,
-        buildRequest: async (run) => {
-          await assertMatter(http, body.value, ['body']);
-          return await buildRequest(run, body.value, from);
-        },
+        matter: body.value,
+        buildRequest: (run) => buildRequest(run, body.value, { ctx, caller }),
       });
     },
   };

@@ -8,7 +8,7 @@ import { clientOf } from '../../api/access/limits.js';
 import { session } from '../../api/serializers/keys.js';
 import type { Ticket } from '../../generated/schemas.js';
 import { bodyOf } from '../body.js';
-import { enforceLimits } from '../limits.js';
+import { enforceLimits } from '../answering.js';
 import type { HttpContext, Route } from '../route.js';
 
 /** Largest body of a sign-in in bytes. It is small because a sign-in needs no key. */

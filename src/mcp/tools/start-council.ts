@@ -3,10 +3,8 @@ import { BlueprintUnknown } from '../../blueprint/errors.js';
 import { isBlueprintId } from '../../blueprint/record.js';
 import type { StartCouncilCall } from '../../generated/schemas.js';
 import { checkOf } from '../../http/body.js';
-import { assertMatter } from '../../http/matter.js';
-import type { RunIdentity } from '../../http/idempotency.js';
-import type { BuiltRequest } from '../../http/limits.js';
-import { IDEMPOTENCY_KEY, startRunOnce } from '../../http/idempotency.js';
+import type { RunIdentity, BuiltRequest } from '../../http/starts.js';
+import { IDEMPOTENCY_KEY, startRunOnce } from '../../http/starts.js';
 import type { HttpContext } from '../../http/route.js';
 import { buildBlueprintRequest, builtInCouncil } from '../../http/routes/runs.js';
 import { inlinedSchema } from '../inlined-schema.js';
@@ -32,14 +30,12 @@ export function startCouncilTool(http: HttpContext): Tool {
     async call({ council, topic, idempotency_key: key, ...options }, { caller, req }) {
       if (council !== undefined && !isBlueprintId(council)) throw new BlueprintUnknown({ blueprintId: council });
       const body = bodyIn({ input_topic: topic, ...options });
-      const buildRequest = async (run: RunIdentity): Promise<BuiltRequest> => {
-        await assertMatter(http, body.value, ['body']);
-        return council === undefined
+      const buildRequest = (run: RunIdentity): BuiltRequest | Promise<BuiltRequest> =>
+        council === undefined
           ? builtIn(run, body.value)
-          : await buildBlueprintRequest(http, { run, body: body.value, blueprintId: council });
-      };
+          : buildBlueprintRequest(http, { run, body: body.value, blueprintId: council });
       const request = actingRequest(req, pathOf(council), key === undefined ? {} : { [IDEMPOTENCY_KEY]: key });
-      const { body: started } = await startRunOnce(request, http, { body, caller, buildRequest });
+      const { body: started } = await startRunOnce(request, http, { body, caller, matter: body.value, buildRequest });
       const isIgnored = council === undefined && options.god_mode === true;
       const text = `Run ${started.run_id} has started. Call await_run with this run_id and timeout_s 50.`;
       return { texts: [isIgnored ? `${text} ${NO_PAUSES}` : text], structured: { ...started } };
