@@ -53,7 +53,7 @@ function approveRoute(http: HttpContext): Route {
     problems: [400],
     async handle(ctx, caller) {
       const request = await body.readToCompare(ctx);
-      return { status: 200, body: await decide(ctx, http, { runId: runIdText(ctx), request, caller }) };
+      return { status: 200, body: await decidePause(ctx, http, { runId: runIdText(ctx), request, caller }) };
     },
   };
 }
@@ -65,7 +65,7 @@ interface Decision {
 }
 
 /** Decides a pause, or votes on it. @throws any error of problems.ts */
-export async function decide(
+export async function decidePause(
   ctx: ActingRequest,
   http: HttpContext,
   { runId, request, caller }: Decision,

@@ -2,7 +2,7 @@
 import type { RunResult } from '../../generated/schemas.js';
 import { checkOf } from '../../http/body.js';
 import type { HttpContext } from '../../http/route.js';
-import { decide } from '../../http/routes/god-mode.js';
+import { decidePause } from '../../http/routes/god-mode.js';
 import { actingRequest } from '../acting-request.js';
 import { runOutput } from '../run-report.js';
 import type { Tool } from '../tool.js';
@@ -24,7 +24,7 @@ export function decideTool(http: HttpContext): Tool {
     async call({ run_id: runId, ...sent }, { caller, req }) {
       const request = bodyIn(sent);
       const path = `/api/councils/run/${encodeURIComponent(runId)}/approve`;
-      const result = await decide(actingRequest(req, path), http, { runId, request, caller });
+      const result = await decidePause(actingRequest(req, path), http, { runId, request, caller });
       // A vote leaves the pause open.
       const expected = result.status === 'paused' ? { expected_seq: sent.expected_seq } : {};
       return { texts: [textOf(result)], structured: { ...result, ...expected } };
