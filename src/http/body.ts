@@ -86,8 +86,9 @@ export function checkOf<N extends RequestName>(
   source = 'body',
 ): (sent: unknown) => ReadBody<Described<N>> {
   const { withoutNulls, withoutDefaults } = absentFieldsOf(schemas, schema);
+  const validator = schemas.validator(schema);
   return (sent) => {
-    const value = validated(schemas.validator(schema), withoutNulls(sent), [source]);
+    const value = validated(validator, withoutNulls(sent), [source]);
     return { value, normalized: withoutDefaults(value), sent };
   };
 }

@@ -52,11 +52,13 @@ function builtInCouncilRoute(http: HttpContext): Route {
 /** A function that builds the requests of runs of the built-in council. */
 export function builtInCouncil(http: HttpContext): (run: RunIdentity, body: RunRequest) => BuiltRequest {
   const graph = fixedGraph(http.nodeDefaults);
-  const council = frozenGraph(graph, freezingOf(http));
+  const freezing = freezingOf(http);
+  const council = frozenGraph(graph, freezing);
   return (run, { input_topic: inputTopic, material, documents, god_mode: godMode = false, ...options }) => {
+    const { model, output_schema: schema } = options;
     const budget = budgetOf(options.budget);
-    const asked = withOutput(withDefaultModel(graph, options.model), options.output_schema);
-    const frozen = asked === graph ? council : frozenGraph(asked, freezingOf(http));
+    const isChanged = model !== undefined || schema !== undefined;
+    const frozen = isChanged ? frozenGraph(withOutput(withDefaultModel(graph, model), schema), freezing) : council;
     const request = buildRunRequest({
       ...frozen,
       inputTopic,
