@@ -2,8 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import { MIMEType } from 'node:util';
 import type { Context } from 'koa';
-import { absentFieldsOf } from '../api/absent-fields.js';
-import { parseJson } from '../api/json-text.js';
+import { absentFieldsOf, parseJson } from '../api/json-body.js';
 import { RequestRefused } from '../api/problems.js';
 import type { Described, RequestName, SchemaName, SchemaRegistry } from '../api/schemas.js';
 import { validated } from '../api/validation.js';

@@ -1,7 +1,7 @@
 /** The options that name what a run works on and gives: its material, its documents and the schema of its output. */
 import { basename } from 'node:path';
 import type { Readable } from 'node:stream';
-import { parseJson } from '../../api/json-text.js';
+import { parseJson } from '../../api/json-body.js';
 import { MAX_MATERIAL_BYTES } from '../../graph/limits.js';
 import type { Matter } from '../../http/matter.js';
 import { isRecord } from '../../system/untrusted.js';
