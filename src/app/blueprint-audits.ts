@@ -4,7 +4,7 @@ import { recordCheck } from '../audit/record-check.js';
 import { BlueprintCorrupt } from '../blueprint/errors.js';
 import { currentBlueprint } from '../blueprint/stream.js';
 import { readUpToDateWithRetry } from '../projections/read-up-to-date.js';
-import { TaskTracker } from '../system/async/task-tracker.js';
+import { TaskTracker } from '../system/async/tasks.js';
 import { listedIds } from './listed-ids.js';
 import type { RunAuditsDeps } from './run-audits.js';
 

@@ -7,7 +7,7 @@ import { verifyDocument } from '../documents/verify.js';
 import type { RecordedEvent } from '../eventlog/port.js';
 import { retryWhileUnavailable } from '../eventsourcing/append-with-retry.js';
 import { readUpToDateUntil, readUpToDateWithRetry } from '../projections/read-up-to-date.js';
-import { TaskTracker } from '../system/async/task-tracker.js';
+import { TaskTracker } from '../system/async/tasks.js';
 import { listedIds } from './listed-ids.js';
 import type { RunAuditsDeps } from './run-audits.js';
 

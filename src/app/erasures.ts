@@ -18,8 +18,7 @@ import type { RunSummary } from '../projections/run-summary.js';
 import { RunErased, RunUnfinished, RunUnknown } from '../run/errors.js';
 import type { Erasure } from '../run/errors.js';
 import { runStream } from '../run/events.js';
-import { Sequencer } from '../system/async/sequencer.js';
-import { TaskTracker } from '../system/async/task-tracker.js';
+import { Sequencer, TaskTracker } from '../system/async/tasks.js';
 import type { Logger } from '../system/logger.js';
 import type { System } from '../system/system.js';
 

@@ -21,7 +21,7 @@ import { RunCorrupt, RunErased } from '../run/errors.js';
 import { runIdOf } from '../run/events.js';
 import { WebhookCorrupt } from '../webhooks/errors.js';
 import { isOfWebhooks } from '../webhooks/events.js';
-import { backoffMs } from '../system/async/retry.js';
+import { backoffMs } from '../system/async/deadline.js';
 import { rootCause } from './fault-reporter.js';
 
 export interface OpenedRecord {

@@ -1,7 +1,7 @@
 /** Erases runs in the background once their retention has passed: a blueprint's `retentionDays`, else `RETENTION_DAYS`. */
 import type { History } from '../projections/run-history.js';
 import { RunCorrupt, RunUnfinished, RunUnknown } from '../run/errors.js';
-import { TaskTracker } from '../system/async/task-tracker.js';
+import { TaskTracker } from '../system/async/tasks.js';
 import { wait } from '../system/async/deadline.js';
 import type { Logger } from '../system/logger.js';
 import type { System } from '../system/system.js';

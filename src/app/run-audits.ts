@@ -25,7 +25,7 @@ import { RunErased } from '../run/errors.js';
 import type { RunReader } from '../run/runs/reader.js';
 import type { ChartCache } from '../run/chart/machine.js';
 import type { UnfinishedRun } from '../run/state.js';
-import { TaskTracker } from '../system/async/task-tracker.js';
+import { TaskTracker } from '../system/async/tasks.js';
 import type { Logger } from '../system/logger.js';
 import type { System } from '../system/system.js';
 

@@ -8,7 +8,7 @@ import type { ModelAnswer, ModelRequest, ToolCall, ToolRound } from '../models/p
 import { withoutThoughts } from '../models/thoughts.js';
 import type { ToolKit, ToolUsage } from './tools/call.js';
 import { toolLimitReached, callLimits, callsLeft, executeCall } from './tools/call.js';
-import type { CancelSignal } from '../system/async/cancellation.js';
+import type { CancelSignal } from '../system/async/deadline.js';
 import { elementAt } from '../system/element.js';
 
 export interface ConversationDeps {

@@ -7,7 +7,7 @@ import { isLonger, jsonBytes, MAX_DRAFT_BYTES, MAX_FEEDBACK_CHARS } from '../gra
 import { callsInText } from '../models/calls-in-text.js';
 import type { ModelAnswer, ModelRequest, ModelUsage, PromptInput } from '../models/port.js';
 import { withoutThoughts } from '../models/thoughts.js';
-import type { CancelSignal } from '../system/async/cancellation.js';
+import type { CancelSignal } from '../system/async/deadline.js';
 import type { Conversation } from './conversation.js';
 import { converse, withResults } from './conversation.js';
 import { cutAtSentence } from './cut.js';

@@ -7,8 +7,7 @@ import type { AggregateChange, AppendDeps, Changed } from '../eventsourcing/aggr
 import { changeAggregate } from '../eventsourcing/aggregate.js';
 import type { Position } from '../eventlog/port.js';
 import type { System } from '../system/system.js';
-import { KeyedSequencer } from '../system/async/sequencer.js';
-import { TaskTracker } from '../system/async/task-tracker.js';
+import { KeyedSequencer, TaskTracker } from '../system/async/tasks.js';
 import { chunkedPages } from './chunk.js';
 import { DocumentContended, DocumentUnknown } from './errors.js';
 import type { DocumentFact } from './events.js';

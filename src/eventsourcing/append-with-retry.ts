@@ -1,7 +1,7 @@
 /** Retries an append until its outcome is certain: an unknown outcome is not a failure. */
 import { AppendOutcomeUnknown, LogFull, LogUnavailable } from '../eventlog/errors.js';
-import type { Backoff, RetryPolicy as Policy } from '../system/async/retry.js';
-import { backoffMs, retry } from '../system/async/retry.js';
+import type { Backoff, RetryPolicy as Policy } from '../system/async/deadline.js';
+import { backoffMs, retry } from '../system/async/deadline.js';
 import type { Appended, EventLog, ExpectedRevision, NewEvent } from '../eventlog/port.js';
 
 const BACKOFF: Backoff = { firstMs: 50, longestMs: 2_000 };

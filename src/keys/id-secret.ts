@@ -1,7 +1,7 @@
 /** The secret of a log, without which no client can compute the id of a run from its Idempotency-Key. */
 import { RevisionConflict } from '../eventlog/errors.js';
 import { appendFacts } from '../eventsourcing/aggregate.js';
-import { TaskTracker } from '../system/async/task-tracker.js';
+import { TaskTracker } from '../system/async/tasks.js';
 import { SECRET_STREAM, secretEventReader } from './events.js';
 import type { PassDeps } from './pass-streams.js';
 

@@ -6,8 +6,7 @@ import type { EventLog } from '../eventlog/port.js';
 import { appendFacts } from '../eventsourcing/aggregate.js';
 import type { ExportedEvent, Fact, SealedEvent } from '../eventsourcing/hash-chain.js';
 import type { System } from '../system/system.js';
-import { semaphore } from '../system/async/semaphore.js';
-import { TaskTracker } from '../system/async/task-tracker.js';
+import { semaphore, TaskTracker } from '../system/async/tasks.js';
 import { KeysCorrupt, TooManyLookups } from './errors.js';
 import type { EventReader } from './events.js';
 

@@ -8,8 +8,7 @@ import { changeAggregate } from '../eventsourcing/aggregate.js';
 import { GENESIS_HASH, checkLink } from '../eventsourcing/hash-chain.js';
 import type { System } from '../system/system.js';
 import { present } from '../system/element.js';
-import { Sequencer } from '../system/async/sequencer.js';
-import { TaskTracker } from '../system/async/task-tracker.js';
+import { Sequencer, TaskTracker } from '../system/async/tasks.js';
 import { ServiceStopping } from '../errors.js';
 import {
   KeyEnded,

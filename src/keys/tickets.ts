@@ -8,9 +8,7 @@ import type { AggregateChange, StreamHead } from '../eventsourcing/aggregate.js'
 import { GENESIS_HASH, checkLink } from '../eventsourcing/hash-chain.js';
 import { lastEvent } from '../eventlog/port.js';
 import type { TicketsChangedData } from '../generated/schemas.js';
-import { KeyedSequencer } from '../system/async/sequencer.js';
-import { semaphore } from '../system/async/semaphore.js';
-import { TaskTracker } from '../system/async/task-tracker.js';
+import { KeyedSequencer, semaphore, TaskTracker } from '../system/async/tasks.js';
 import type { Grant } from './caller.js';
 import { KeysCorrupt, KeysContended, TooManyLookups, TooManyTickets } from './errors.js';
 import type { TicketFact } from './events.js';

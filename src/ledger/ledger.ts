@@ -6,8 +6,7 @@
 import { RevisionConflict } from '../eventlog/errors.js';
 import type { EventLog, Position, RecordedEvent } from '../eventlog/port.js';
 import { appendWithRetry } from '../eventsourcing/append-with-retry.js';
-import { Sequencer } from '../system/async/sequencer.js';
-import { TaskTracker } from '../system/async/task-tracker.js';
+import { Sequencer, TaskTracker } from '../system/async/tasks.js';
 import type { System } from '../system/system.js';
 import type { ErasureLeaf, Leaf } from './events.js';
 import { LEDGER_STREAM, entryOf, leafEvent, leafOf } from './events.js';

@@ -10,7 +10,7 @@
  */
 import type { ModelFailureKind, ModelFault } from '../errors.js';
 import { ModelFailed } from '../errors.js';
-import type { CancelSignal } from '../system/async/cancellation.js';
+import type { CancelSignal } from '../system/async/deadline.js';
 import type { ModelRequest } from './port.js';
 import { callAborted } from './port.js';
 

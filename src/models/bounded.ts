@@ -1,7 +1,7 @@
 /** Bounds a language model: a limit on concurrent calls, a deadline on each, and waiting through outages. */
 import type { System } from '../system/system.js';
 import { ModelFailed } from '../errors.js';
-import type { CancelSignal } from '../system/async/cancellation.js';
+import type { CancelSignal } from '../system/async/deadline.js';
 import { inTime } from '../system/async/deadline.js';
 import { callAborted } from './port.js';
 import type { CallOutcome, Outage } from './circuit.js';

@@ -3,7 +3,7 @@
  * server, the others wait for the result. So a server that restarts is not hit by all calls at once, and no call gives up
  * on a server that has just come back.
  */
-import type { CancelSignal } from '../system/async/cancellation.js';
+import type { CancelSignal } from '../system/async/deadline.js';
 import type { System } from '../system/system.js';
 import { ModelFailed } from '../errors.js';
 import { BoundedMap } from '../system/bounded-map.js';

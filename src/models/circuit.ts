@@ -1,8 +1,7 @@
 /** An open circuit: a model whose server is out, or refuses calls because of a rate limit. */
 import type { ModelFailed } from '../errors.js';
-import type { Backoff } from '../system/async/retry.js';
-import { backoffMs, honouredMs } from '../system/async/retry.js';
-import type { CancelSignal } from '../system/async/cancellation.js';
+import type { Backoff, CancelSignal } from '../system/async/deadline.js';
+import { backoffMs, honouredMs } from '../system/async/deadline.js';
 import type { System } from '../system/system.js';
 import { isOutage } from './failed-exchange.js';
 

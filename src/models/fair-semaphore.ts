@@ -2,7 +2,7 @@
  * A semaphore that is fair between runs: no run waits longer because another calls more often. It is fair between
  * models too: one whose calls hang never takes the slots of all the others.
  */
-import type { CancelSignal } from '../system/async/cancellation.js';
+import type { CancelSignal } from '../system/async/deadline.js';
 import { callAborted, providerOf } from './port.js';
 
 /** How a model is called at the moment. */

@@ -1,7 +1,7 @@
 /** The language model as the council sees it. Adapters: offline (no network), and one for every provider. */
 import type { ModelUsage } from '../errors.js';
 import { ModelFailed } from '../errors.js';
-import type { CancelSignal } from '../system/async/cancellation.js';
+import type { CancelSignal } from '../system/async/deadline.js';
 import type { Analysis, NodeRole } from '../generated/schemas.js';
 
 export type { ModelUsage } from '../errors.js';

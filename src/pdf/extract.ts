@@ -1,8 +1,7 @@
 /** Extracts the text of PDFs page by page. Files and parsers are untrusted, so each file has its own child process. */
 import type { System } from '../system/system.js';
 import { ServiceStopping } from '../errors.js';
-import { semaphore } from '../system/async/semaphore.js';
-import { TaskTracker } from '../system/async/task-tracker.js';
+import { semaphore, TaskTracker } from '../system/async/tasks.js';
 import { ExtractionBusy, ExtractionTimedOut, PdfRefused } from './errors.js';
 import type { ChildEnd, ChildOptions, Parser } from './child-protocol.js';
 import { messageReader } from './child-protocol.js';

@@ -2,8 +2,7 @@
 import type { OwnAppend } from '../run/runs/states.js';
 import type { Logger } from '../system/logger.js';
 import type { System } from '../system/system.js';
-import { settledWithin, wait } from '../system/async/deadline.js';
-import { retryAfterMs } from '../system/async/retry.js';
+import { settledWithin, wait, retryAfterMs } from '../system/async/deadline.js';
 import type { Later, Send, Sent } from './collector.js';
 import type { TraceCounts } from './metrics.js';
 import type { Span } from './spans.js';

@@ -1,8 +1,7 @@
 /** One attempt at a delivery. */
 import { retryWhileUnavailable } from '../eventsourcing/append-with-retry.js';
 import { RunErased, isUnreadable } from '../run/errors.js';
-import { inTime } from '../system/async/deadline.js';
-import { retryAfterMs } from '../system/async/retry.js';
+import { inTime, retryAfterMs } from '../system/async/deadline.js';
 import type { System } from '../system/system.js';
 import type { Delivery } from './deliveries.js';
 import type { Messages } from './message.js';

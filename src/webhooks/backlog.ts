@@ -4,7 +4,7 @@
  */
 import type { Position } from '../eventlog/port.js';
 import type { AppendDeps } from '../eventsourcing/aggregate.js';
-import { Sequencer } from '../system/async/sequencer.js';
+import { Sequencer } from '../system/async/tasks.js';
 import type { Deliveries, Delivery, RunEventRef } from './deliveries.js';
 import { deliveryIn, newDelivery } from './deliveries.js';
 import { DeliveryRecord } from './delivery-record.js';

@@ -5,7 +5,7 @@
 import type { EventLog, RecordedEvent } from '../eventlog/port.js';
 import { categoryOf } from '../eventlog/port.js';
 import type { RunState } from '../run/state.js';
-import { TaskTracker } from '../system/async/task-tracker.js';
+import { TaskTracker } from '../system/async/tasks.js';
 import type { System } from '../system/system.js';
 import type { AttemptDeps } from './attempt.js';
 import { ERASED, attempt, isGone } from './attempt.js';

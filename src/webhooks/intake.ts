@@ -7,7 +7,7 @@ import { isUnreadable } from '../run/errors.js';
 import { runIdOf } from '../run/events.js';
 import type { RunState } from '../run/state.js';
 import { wait } from '../system/async/deadline.js';
-import { TaskTracker } from '../system/async/task-tracker.js';
+import { TaskTracker } from '../system/async/tasks.js';
 import type { System } from '../system/system.js';
 import type { Messages } from './message.js';
 import type { Outbox } from './outbox.js';

@@ -6,7 +6,7 @@
 import type { Position } from '../eventlog/port.js';
 import type { AppendDeps } from '../eventsourcing/aggregate.js';
 import { settledWithin, untilDeadline } from '../system/async/deadline.js';
-import { TaskTracker } from '../system/async/task-tracker.js';
+import { TaskTracker } from '../system/async/tasks.js';
 import type { System } from '../system/system.js';
 import { isGone } from './attempt.js';
 import type { OfferedEvent } from './backlog.js';

@@ -5,7 +5,7 @@
 import type { RecordedEvent } from '../eventlog/port.js';
 import type { AppendDeps } from '../eventsourcing/aggregate.js';
 import { wait } from '../system/async/deadline.js';
-import { semaphore } from '../system/async/semaphore.js';
+import { semaphore } from '../system/async/tasks.js';
 import type { System } from '../system/system.js';
 import type { Claimed } from './claim.js';
 import { claimDeliveries } from './claim.js';

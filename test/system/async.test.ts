@@ -1,8 +1,13 @@
 import { expect } from 'chai';
-import { inTime, settledWithin, untilDeadline } from '../../src/system/async/deadline.js';
-import { backoffMs, providerWaitMs, retry } from '../../src/system/async/retry.js';
-import { semaphore } from '../../src/system/async/semaphore.js';
-import { KeyedSequencer } from '../../src/system/async/sequencer.js';
+import {
+  inTime,
+  settledWithin,
+  untilDeadline,
+  backoffMs,
+  providerWaitMs,
+  retry,
+} from '../../src/system/async/deadline.js';
+import { semaphore, KeyedSequencer } from '../../src/system/async/tasks.js';
 import type { ManualSystem } from '../support/manual-system.js';
 import { manualSystem } from '../support/manual-system.js';
 import { rejectionOf } from '../support/rejection.js';

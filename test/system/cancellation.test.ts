@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { Cancellation } from '../../src/system/async/cancellation.js';
+import { Cancellation } from '../../src/system/async/deadline.js';
 
 describe('A cancellation', () => {
   it('calls its listeners once, in the order in which they were added', () => {

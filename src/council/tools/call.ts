@@ -1,6 +1,5 @@
 /** Executes a model's tool call. A failure is recorded and returned to the model, like a success. */
-import type { CancelSignal } from '../../system/async/cancellation.js';
-import type { Deadline } from '../../system/async/deadline.js';
+import type { CancelSignal, Deadline } from '../../system/async/deadline.js';
 import { inTime } from '../../system/async/deadline.js';
 import type { System } from '../../system/system.js';
 import type { ToolArguments, ToolCalledData, ToolHit } from '../../generated/schemas.js';

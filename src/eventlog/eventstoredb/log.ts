@@ -1,9 +1,8 @@
 /** The event log on EventStoreDB or KurrentDB behind the EventLog port: for many processes at once. */
 import { setMaxListeners } from 'node:events';
 import type { System } from '../../system/system.js';
-import { untilDeadline, wait } from '../../system/async/deadline.js';
-import type { Backoff } from '../../system/async/retry.js';
-import { backoffMs } from '../../system/async/retry.js';
+import { untilDeadline, wait, backoffMs } from '../../system/async/deadline.js';
+import type { Backoff } from '../../system/async/deadline.js';
 import { reasonOf } from '../../system/untrusted.js';
 import { ConfigInvalid } from '../../errors.js';
 import {

@@ -5,7 +5,7 @@ import type { CallUsage, NodeOutput } from '../../generated/schemas.js';
 import type { ModelUsage } from '../../models/port.js';
 import type { PriceTable } from '../../models/prices.js';
 import { costOf } from '../../models/prices.js';
-import { honouredMs, providerWaitMs } from '../../system/async/retry.js';
+import { honouredMs, providerWaitMs } from '../../system/async/deadline.js';
 import type { RunCommand } from '../decide.js';
 import type { FrontierNode } from '../state.js';
 import { failuresWith } from '../state.js';

@@ -5,7 +5,7 @@
 import { AppendTooLarge } from '../../eventlog/errors.js';
 import { retryWhileUnavailable } from '../../eventsourcing/append-with-retry.js';
 import type { ChildEndedData, RunFailedData, RunRequestedData } from '../../generated/schemas.js';
-import type { TaskTracker } from '../../system/async/task-tracker.js';
+import type { TaskTracker } from '../../system/async/tasks.js';
 import type { System } from '../../system/system.js';
 import type { ChildUnderWay } from '../children/children.js';
 import { childrenUnderWay, endOf, failureOfParent, failureWith } from '../children/children.js';

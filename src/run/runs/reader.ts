@@ -2,7 +2,7 @@
 import type { EventLog } from '../../eventlog/port.js';
 import { lastEvent, mayHaveLostEnd } from '../../eventlog/port.js';
 import type { VerifiedRange } from '../../eventsourcing/hash-chain.js';
-import { semaphore } from '../../system/async/semaphore.js';
+import { semaphore } from '../../system/async/tasks.js';
 import type { System } from '../../system/system.js';
 import { RunCorrupt } from '../errors.js';
 import type { RunEvent } from '../events.js';

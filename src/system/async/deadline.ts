@@ -1,6 +1,5 @@
-/** Waits that a signal can end, and work with a deadline. */
+/** Waits that a signal can end, work with a deadline, retries, and a small signal for much work at a time. */
 import type { System } from '../system.js';
-import type { CancelSignal } from './cancellation.js';
 
 /** Resolves after a time, or at once when the signal aborts. */
 export function wait(system: Pick<System, 'after'>, delayMs: number, signal: CancelSignal): Promise<void> {
@@ -116,3 +115,122 @@ export async function settledWithin(work: Promise<unknown>, { system, maxMs }: D
 function abortReason({ reason }: Pick<CancelSignal, 'reason'>): Error {
   return reason instanceof Error ? reason : new Error('The work was aborted', { cause: reason });
 }
+
+// Retries with growing waits.
+
+/** Waits between tries, in milliseconds: the first, doubled with every failure up to the longest. */
+export interface Backoff {
+  readonly firstMs: number;
+  readonly longestMs: number;
+}
+
+/** The wait after `failures` failures, at least 1. */
+export function backoffMs({ firstMs, longestMs }: Backoff, failures: number): number {
+  return Math.min(longestMs, firstMs * 2 ** (failures - 1));
+}
+
+/** Between two requests to a provider that failed or is busy. */
+const PROVIDER_BACKOFF: Backoff = { firstMs: 500, longestMs: 30_000 };
+/** Longest Retry-After of a provider that is honoured, in milliseconds. */
+const LONGEST_RETRY_AFTER_MS = 60_000;
+
+/** The honoured part of the wait that a provider asked for, in milliseconds, 0 if it asked for none. */
+export function honouredMs(retryAfterMs: number | undefined): number {
+  return Math.min(LONGEST_RETRY_AFTER_MS, retryAfterMs ?? 0);
+}
+
+/**
+ * The wait before the next request to a provider: with full jitter, never less than it asked for.
+ *
+ * @param random in [0, 1): spreads requests that failed together
+ */
+export function providerWaitMs(failures: number, retryAfterMs: number | undefined, random: number): number {
+  return Math.max(backoffMs(PROVIDER_BACKOFF, failures) * random, honouredMs(retryAfterMs));
+}
+
+/**
+ * The wait that the header `Retry-After` asks for (RFC 9110, section 10.2.3), in milliseconds: seconds, also with decimals, or
+ * a date. Null if it is neither.
+ */
+export function retryAfterMs(text: string, nowMs: number): number | null {
+  if (/^\d+(?:\.\d+)?$/.test(text)) return Number(text) * 1_000;
+  const atMs = /^[A-Z][a-z]{2,8}, .* GMT$/.test(text) ? Date.parse(text) : Number.NaN;
+  return Number.isNaN(atMs) ? null : Math.max(0, atMs - nowMs);
+}
+
+export interface RetryPolicy {
+  readonly system: Pick<System, 'after'>;
+  /** Ends the retries: the last error is thrown. */
+  readonly signal: CancelSignal;
+}
+
+/**
+ * Calls a function until it succeeds or its error ends the retries.
+ *
+ * @param waitMs returns the milliseconds until the next try, or null to throw the error
+ */
+export async function retry<T>(
+  act: () => Promise<T>,
+  waitMs: (error: unknown, failures: number) => number | null,
+  policy: RetryPolicy,
+): Promise<T> {
+  for (let failures = 1; ; failures += 1) {
+    try {
+      return await act();
+    } catch (error) {
+      const { system, signal } = policy;
+      const delayMs = waitMs(error, failures);
+      if (delayMs === null || signal.aborted) throw error;
+      await wait(system, delayMs, signal);
+    }
+  }
+}
+
+// Cancels work of which tens of thousands may be under way: an AbortSignal takes 0.8 kB of memory, a cancellation 0.1 kB.
+
+/** The part of an AbortSignal that cancelled work uses. */
+export interface CancelSignal {
+  readonly aborted: boolean;
+  readonly reason: unknown;
+  throwIfAborted(): void;
+  addEventListener(type: 'abort', listener: () => void): void;
+  removeEventListener(type: 'abort', listener: () => void): void;
+}
+
+export class Cancellation implements CancelSignal {
+  #isAborted = false;
+  #reason: unknown;
+  #listeners: readonly (() => void)[] = NONE;
+
+  get aborted(): boolean {
+    return this.#isAborted;
+  }
+
+  get reason(): unknown {
+    return this.#reason;
+  }
+
+  /** Cancels the work. Only the first call has an effect. Calls the listeners in the order of their addition; they must not throw. */
+  abort(reason: Error): void {
+    if (this.#isAborted) return;
+    this.#isAborted = true;
+    this.#reason = reason;
+    const listeners = this.#listeners;
+    this.#listeners = NONE;
+    for (const listener of listeners) listener();
+  }
+
+  throwIfAborted(): void {
+    if (this.#isAborted) throw this.#reason;
+  }
+
+  addEventListener(_: 'abort', listener: () => void): void {
+    if (!this.#isAborted) this.#listeners = [...this.#listeners, listener];
+  }
+
+  removeEventListener(_: 'abort', listener: () => void): void {
+    this.#listeners = this.#listeners.filter((each) => each !== listener);
+  }
+}
+
+const NONE: readonly (() => void)[] = [];
