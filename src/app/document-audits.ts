@@ -5,7 +5,7 @@ import { documentIdOf } from '../documents/events.js';
 import type { CorruptDocuments, DocumentCheck, VerifyDocumentDeps } from '../documents/verify.js';
 import { verifyDocument } from '../documents/verify.js';
 import type { RecordedEvent } from '../eventlog/port.js';
-import { retryWhileUnavailable } from '../eventsourcing/append-with-retry.js';
+import { retryWhileUnavailable } from '../eventlog/port.js';
 import { readUpToDateUntil, readUpToDateWithRetry } from '../projections/read-up-to-date.js';
 import { TaskTracker } from '../system/async/tasks.js';
 import { listedIds } from './listed-ids.js';

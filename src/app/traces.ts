@@ -1,6 +1,6 @@
 /** Exports the traces of the runs that end in this instance. */
 import type { CollectorSettings } from '../config.js';
-import { retryWhileUnavailable } from '../eventsourcing/append-with-retry.js';
+import { retryWhileUnavailable } from '../eventlog/port.js';
 import type { Logger } from '../system/logger.js';
 import type { System } from '../system/system.js';
 import { collector } from '../telemetry/collector.js';

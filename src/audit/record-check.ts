@@ -1,6 +1,6 @@
 /** Verifies records in the background, to find corrupt ones before clients request them. */
 import type { System } from '../system/system.js';
-import { retryWhileUnavailable } from '../eventsourcing/append-with-retry.js';
+import { retryWhileUnavailable } from '../eventlog/port.js';
 import { settledWithin } from '../system/async/deadline.js';
 
 /** How long the start of the service waits for the check, in milliseconds: enough for about a hundred records. */

@@ -3,7 +3,9 @@
  * test/eventlog/event-log-contract.ts, checks both.
  */
 import { CouncilError } from '../errors.js';
-import { AppendInvalid, AppendTooLarge } from './errors.js';
+import type { Backoff, RetryPolicy as Retries } from '../system/async/deadline.js';
+import { backoffMs, retry } from '../system/async/deadline.js';
+import { AppendInvalid, AppendOutcomeUnknown, AppendTooLarge, LogFull, LogUnavailable } from './errors.js';
 
 /** A place in the log's global order: opaque text, comparable with `<`. Never a number, not even in JSON. */
 export type Position = string & { readonly brand: 'Position' };
@@ -200,6 +202,57 @@ export class LogUnreadable extends CouncilError<{ readonly file: string }> {
 
 /** What to do about a log that has lost events. */
 export const ACCEPT_LOSS = 'restore all of it, or accept the loss with `council check --accept-loss`';
+
+const BACKOFF: Backoff = { firstMs: 50, longestMs: 2_000 };
+
+/** When the retries end, the last error is thrown, and the outcome may stay unknown. */
+export interface RetryPolicy extends Retries {
+  /** Whether to wait for a full disk too, for an append that no caller would repeat. */
+  readonly waitsForRoom?: boolean;
+}
+
+/** One append to one stream. */
+export interface StreamAppend {
+  readonly stream: string;
+  readonly events: readonly NewEvent[];
+  readonly expected: ExpectedRevision;
+}
+
+/** An append that the log has acknowledged. */
+export interface Acknowledged extends Appended {
+  /** Whether it took more than one try: then others may have appended after it. */
+  readonly isRepeated: boolean;
+}
+
+/**
+ * Appends with the same ids and revision until the log acknowledges or refuses, waiting between tries: an unknown outcome is
+ * not a failure.
+ *
+ * @throws {RevisionConflict | AppendTooLarge | AppendInvalid | LogFull | LogCorrupt | LogClosed} certainly not written
+ */
+export async function appendWithRetry(
+  log: Pick<EventLog, 'append'>,
+  { stream, events, expected }: StreamAppend,
+  retryPolicy: RetryPolicy,
+): Promise<Acknowledged> {
+  let tries = 0;
+  const { revision, position } = await retryWhileUnavailable(() => {
+    tries += 1;
+    return log.append(stream, events, expected);
+  }, retryPolicy);
+  return { revision, position, isRepeated: tries > 1 };
+}
+
+/** Repeats a call with growing waits while the log is unavailable, or while its disk is full if the policy waits for that. */
+export function retryWhileUnavailable<T>(ask: () => Promise<T>, retryPolicy: RetryPolicy): Promise<T> {
+  const waitMs = (error: unknown, failures: number): number | null => {
+    const isUncertain = error instanceof AppendOutcomeUnknown || error instanceof LogUnavailable;
+    return isUncertain || (retryPolicy.waitsForRoom === true && error instanceof LogFull)
+      ? backoffMs(BACKOFF, failures)
+      : null;
+  };
+  return retry(ask, waitMs, retryPolicy);
+}
 
 /** The last event of a stream, or the last up to a revision, or null if there is none. */
 export async function lastEvent(

@@ -2,12 +2,11 @@
  * Changes of an aggregate: read, decide, seal, append at the exact revision, and all of it again after a conflict. A live run
  * is in memory, so its actor has a loop of its own, without the read.
  */
-import type { EventLog, Position, RecordedEvent } from '../eventlog/port.js';
+import type { EventLog, Position, RecordedEvent, StreamAppend } from '../eventlog/port.js';
 import { RevisionConflict } from '../eventlog/errors.js';
 import { untilDeadline } from '../system/async/deadline.js';
 import type { System } from '../system/system.js';
-import { appendWithRetry } from './append-with-retry.js';
-import type { StreamAppend } from './append-with-retry.js';
+import { appendWithRetry } from '../eventlog/port.js';
 import type { ChainHead, Fact, SealedEvent } from './hash-chain.js';
 import { GENESIS_HASH, sealEvents } from './hash-chain.js';
 

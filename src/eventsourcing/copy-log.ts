@@ -1,11 +1,9 @@
 /** Copies a log into another, event by event in the global order, and verifies the copy. */
 import { CouncilError } from '../errors.js';
-import { appendWithRetry } from './append-with-retry.js';
-import type { RetryPolicy } from './append-with-retry.js';
+import { appendWithRetry, MAX_APPEND_BYTES, lastEvent } from '../eventlog/port.js';
+import type { RetryPolicy, EventLog, NewEvent, RecordedEvent } from '../eventlog/port.js';
 import { canonical } from './canonical-json.js';
 import { checkLink, exportedOf, GENESIS_HASH, hashOf, isChained } from './hash-chain.js';
-import type { EventLog, NewEvent, RecordedEvent } from '../eventlog/port.js';
-import { MAX_APPEND_BYTES, lastEvent } from '../eventlog/port.js';
 
 export interface CopyOptions extends RetryPolicy {
   /** SHA-256 of a text's UTF-8 as lower-case hex. */

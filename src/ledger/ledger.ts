@@ -5,7 +5,7 @@
  */
 import { RevisionConflict } from '../eventlog/errors.js';
 import type { EventLog, Position, RecordedEvent } from '../eventlog/port.js';
-import { appendWithRetry } from '../eventsourcing/append-with-retry.js';
+import { appendWithRetry } from '../eventlog/port.js';
 import { Sequencer, TaskTracker } from '../system/async/tasks.js';
 import type { System } from '../system/system.js';
 import type { ErasureLeaf, Leaf } from './events.js';

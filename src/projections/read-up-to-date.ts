@@ -1,6 +1,6 @@
 /** Queries of the stored views that include everything recorded before the call. */
 import { ServiceStopping } from '../errors.js';
-import { retryWhileUnavailable } from '../eventsourcing/append-with-retry.js';
+import { retryWhileUnavailable } from '../eventlog/port.js';
 import { inTime } from '../system/async/deadline.js';
 import type { System } from '../system/system.js';
 import type { EventLog } from '../eventlog/port.js';

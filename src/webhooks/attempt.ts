@@ -1,5 +1,5 @@
 /** One attempt at a delivery. */
-import { retryWhileUnavailable } from '../eventsourcing/append-with-retry.js';
+import { retryWhileUnavailable } from '../eventlog/port.js';
 import { RunErased, isUnreadable } from '../run/errors.js';
 import { inTime, retryAfterMs } from '../system/async/deadline.js';
 import type { System } from '../system/system.js';

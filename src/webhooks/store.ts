@@ -5,7 +5,7 @@
 import type { EventLog, Position, RecordedEvent } from '../eventlog/port.js';
 import { appendFacts, changeAggregate } from '../eventsourcing/aggregate.js';
 import type { SealedEvent } from '../eventsourcing/hash-chain.js';
-import { retryWhileUnavailable } from '../eventsourcing/append-with-retry.js';
+import { retryWhileUnavailable } from '../eventlog/port.js';
 import { KeyedSequencer, TaskTracker } from '../system/async/tasks.js';
 import type { System } from '../system/system.js';
 import { ServiceStopping } from '../errors.js';

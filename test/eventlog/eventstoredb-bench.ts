@@ -1,7 +1,7 @@
 /** Shared by the tests of the EventStoreDB adapter: fake servers and logs, which are closed after each test. */
 import { join } from 'node:path';
 import { nodeSystem } from '../../src/system/system.js';
-import { appendWithRetry } from '../../src/eventsourcing/append-with-retry.js';
+import { appendWithRetry } from '../../src/eventlog/port.js';
 import type { EventStoreOptions } from '../../src/eventlog/eventstoredb/log.js';
 import { DEADLINE_MS, openEventStoreLog } from '../../src/eventlog/eventstoredb/log.js';
 import { RETRY_MS } from '../../src/eventlog/eventstoredb/reads.js';

@@ -60,7 +60,7 @@ export interface EventStoreOptions {
 
 /**
  * Opens the log. Connects on the first call: while the server is down, each call fails after its deadline. Sends each
- * append once; the caller repeats one whose outcome is unknown (eventsourcing/append-with-retry.ts).
+ * append once; the caller repeats one whose outcome is unknown (`appendWithRetry` in port.ts).
  *
  * @throws {ConfigInvalid} the connection string cannot be used
  */

@@ -3,7 +3,7 @@
  * them, so none is left without its parent.
  */
 import { AppendTooLarge } from '../../eventlog/errors.js';
-import { retryWhileUnavailable } from '../../eventsourcing/append-with-retry.js';
+import { retryWhileUnavailable } from '../../eventlog/port.js';
 import type { ChildEndedData, RunFailedData, RunRequestedData } from '../../generated/schemas.js';
 import type { TaskTracker } from '../../system/async/tasks.js';
 import type { System } from '../../system/system.js';

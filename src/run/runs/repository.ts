@@ -4,8 +4,8 @@
  */
 import { ServiceStopping } from '../../errors.js';
 import { RevisionConflict } from '../../eventlog/errors.js';
-import type { RetryPolicy } from '../../eventsourcing/append-with-retry.js';
-import { retryWhileUnavailable } from '../../eventsourcing/append-with-retry.js';
+import type { RetryPolicy } from '../../eventlog/port.js';
+import { retryWhileUnavailable } from '../../eventlog/port.js';
 import { sealAppend } from '../../eventsourcing/aggregate.js';
 import { semaphore } from '../../system/async/tasks.js';
 import type { TaskTracker } from '../../system/async/tasks.js';

@@ -3,9 +3,8 @@
  * instance's newest append until the subscription delivers it, so that a state that was folded to decide an append is not
  * folded again to show it. A paused or ended run that no watcher holds leaves memory; it is folded from the log on demand.
  */
-import type { EventLog, RecordedEvent } from '../../eventlog/port.js';
-import type { Acknowledged, RetryPolicy } from '../../eventsourcing/append-with-retry.js';
-import { appendWithRetry } from '../../eventsourcing/append-with-retry.js';
+import type { EventLog, RecordedEvent, Acknowledged, RetryPolicy } from '../../eventlog/port.js';
+import { appendWithRetry } from '../../eventlog/port.js';
 import type { SealedAppend } from '../../eventsourcing/aggregate.js';
 import type { RunEvent, RunFact } from '../events.js';
 import type { RunState } from '../state.js';
