@@ -299,10 +299,10 @@ function isFlat(metadata: unknown): metadata is Readonly<Record<string, string>>
 // Checks that every log makes before it sends an append.
 
 /**
- * Stream names and event types: 1 to 512 characters, no control characters, no leading `$` (EventStoreDB's own
- * streams).
+ * Stream names and event types: 1 to 512 characters, no control characters or unpaired surrogates, no leading `$`
+ * (EventStoreDB's own streams).
  */
-const NAME = /^[^$\p{Cc}][^\p{Cc}]{0,511}$/u;
+const NAME = /^[^$\p{Cc}\p{Cs}][^\p{Cc}\p{Cs}]{0,511}$/u;
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
 /**
@@ -317,33 +317,21 @@ export function checkAppend(
   events: readonly NewEvent[],
   expected: ExpectedRevision,
 ): readonly string[] {
-  const fault = faultOfAppend(stream, events, expected);
-  if (fault !== null) throw new AppendInvalid({ stream, reason: fault });
+  const refused = (reason: string): AppendInvalid => new AppendInvalid({ stream, reason });
+  if (!NAME.test(stream)) throw refused('the stream name is unusable');
+  if (expected !== 'none' && !(Number.isSafeInteger(expected) && expected >= 0)) {
+    throw refused('no such revision can be expected');
+  }
+  if (events.length === 0) throw refused('it holds no events');
+  for (const { id, type, data } of events) {
+    if (!UUID.test(id)) throw refused(`"${id}" is no lower-case UUID`);
+    if (!NAME.test(type)) throw refused(`the type of event ${id} is unusable`);
+    if (!data.startsWith('{') || !data.isWellFormed()) throw refused(`the data of event ${id} is no JSON object`);
+  }
+  if (new Set(events.map(({ id }) => id)).size < events.length) throw refused('two of its events have the same id');
   const metadata = events.map((event) => JSON.stringify(event.metadata));
   checkSize(stream, events, metadata);
   return metadata;
-}
-
-function faultOfAppend(stream: string, events: readonly NewEvent[], expected: ExpectedRevision): string | null {
-  if (!isName(stream)) return 'the stream name is unusable';
-  if (expected !== 'none' && !(Number.isSafeInteger(expected) && expected >= 0))
-    return 'no such revision can be expected';
-  if (events.length === 0) return 'it holds no events';
-  for (const event of events) {
-    if (!UUID.test(event.id)) return `"${event.id}" is no lower-case UUID`;
-    if (!isName(event.type)) return `the type of event ${event.id} is unusable`;
-    if (!event.data.startsWith('{') || !event.data.isWellFormed())
-      return `the data of event ${event.id} is no JSON object`;
-  }
-  return hasEqualIds(events) ? 'two of its events have the same id' : null;
-}
-
-function isName(text: string): boolean {
-  return NAME.test(text) && text.isWellFormed();
-}
-
-function hasEqualIds(events: readonly NewEvent[]): boolean {
-  return events.length > 1 && new Set(events.map(({ id }) => id)).size < events.length;
 }
 
 function checkSize(stream: string, events: readonly NewEvent[], metadata: readonly string[]): void {
