@@ -41,7 +41,7 @@ import { addressOf, listen } from './listen.js';
 import { checkKeys, warnOfExposure } from './start-rules.js';
 import { queueEarlyRequests } from './early-requests.js';
 import { OpenCount } from '../system/open-count.js';
-import { Tally } from '../telemetry/tally.js';
+import { Tally } from '../telemetry/counts.js';
 import type { TraceExporter } from '../telemetry/trace-exporter.js';
 import { PROBLEM_FORMS, doorsOf } from './doors.js';
 import { metricsWith } from './metrics.js';

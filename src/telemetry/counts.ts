@@ -4,8 +4,6 @@ import type { EndedCall } from '../models/bounded.js';
 import type { OwnAppend } from '../run/runs/states.js';
 import type { RunEvent } from '../run/events.js';
 import { sumOfDollars } from '../system/dollars.js';
-import { ModelLabels } from './model-labels.js';
-import { Distribution, Tally } from './tally.js';
 
 const HOUR = 3_600;
 const DAY = 24 * HOUR;
@@ -107,4 +105,121 @@ export class Counts {
 /** The seconds between two times, at least 0: the clocks of two instances may differ. */
 export function secondsBetween(from: string, to: string): number {
   return Math.max(0, Date.parse(to) - Date.parse(from)) / 1_000;
+}
+
+// Numbers that are cheap to add to while runs work, and are read when the metrics are requested.
+
+/** The values of the labels, in the order of their names. */
+export type Labels = readonly string[];
+
+/** A value with its labels. */
+export interface Labelled<Value> {
+  readonly labels: Labels;
+  readonly value: Value;
+}
+
+/** Sums by labels. */
+export class Tally {
+  readonly #sums = new Map<string, { readonly labels: Labels; value: number }>();
+  readonly #plus: (sum: number, amount: number) => number;
+
+  /** @param plus default: the sum of binary fractions */
+  constructor(plus = (sum: number, amount: number): number => sum + amount) {
+    this.#plus = plus;
+  }
+
+  add(amount: number, ...labels: Labels): void {
+    const key = labels.join('\n');
+    const sum = this.#sums.get(key);
+    if (sum === undefined) this.#sums.set(key, { labels, value: amount });
+    else sum.value = this.#plus(sum.value, amount);
+  }
+
+  all(): readonly Labelled<number>[] {
+    return [...this.#sums.values()];
+  }
+}
+
+/** How observed values spread over buckets. */
+export interface Spread {
+  /** Observed values in each bucket: at most its bound, and above that of the bucket before. The last has no bound. */
+  readonly counts: readonly number[];
+  readonly sum: number;
+}
+
+/** Distributions by labels, over buckets with these upper bounds in ascending order. */
+export class Distribution {
+  readonly bounds: readonly number[];
+  readonly #spreads = new Map<string, { readonly labels: Labels; readonly value: { counts: number[]; sum: number } }>();
+
+  constructor(bounds: readonly number[]) {
+    this.bounds = bounds;
+  }
+
+  observe(value: number, ...labels: Labels): void {
+    const key = labels.join('\n');
+    let spread = this.#spreads.get(key);
+    if (spread === undefined) {
+      spread = { labels, value: { counts: Array.from({ length: this.bounds.length + 1 }, () => 0), sum: 0 } };
+      this.#spreads.set(key, spread);
+    }
+    const { counts } = spread.value;
+    let bucket = 0;
+    while (bucket < this.bounds.length && value > (this.bounds[bucket] ?? Number.POSITIVE_INFINITY)) bucket += 1;
+    counts[bucket] = (counts[bucket] ?? 0) + 1;
+    spread.value.sum += value;
+  }
+
+  all(): readonly Labelled<Spread>[] {
+    return [...this.#spreads.values()];
+  }
+}
+
+// Labels for models: bounded, because clients may name any model.
+
+/** Models that get a label of their own. Each costs about 20 series. */
+const MAX_MODELS = 100;
+/** Longest name of a model with a label of its own, in characters. A blueprint may hold one of 256 KiB. */
+const MAX_NAME = 200;
+/** The label of all other models. */
+const OTHER = 'other';
+
+/** The provider and the model, for the labels `provider` and `model`. */
+export type ModelLabel = readonly [provider: string, model: string];
+
+export class ModelLabels {
+  readonly #providers: readonly string[];
+  readonly #answered = new Map<string, ModelLabel>();
+
+  /** @param providers names of the configured providers, the default first */
+  constructor(providers: readonly string[]) {
+    this.#providers = providers;
+  }
+
+  /** Gives a model that has answered its own label, while there is room. */
+  onAnswered(name: string): ModelLabel {
+    const label = this.of(name);
+    if (label[1] !== OTHER || this.#answered.size >= MAX_MODELS) return label;
+    const [provider] = label;
+    const model = name.startsWith(`${provider}/`) ? name.slice(provider.length + 1) : name;
+    if (model.length > MAX_NAME) return label;
+    const own = [provider, model] as const;
+    this.#answered.set(name, own);
+    return own;
+  }
+
+  /** The models with a label of their own. */
+  own(): readonly ModelLabel[] {
+    return [...this.#answered.values()];
+  }
+
+  /** @param name `provider/model`, or a model of the only provider */
+  of(name: string): ModelLabel {
+    return this.#answered.get(name) ?? [this.#providerOf(name), OTHER];
+  }
+
+  #providerOf(name: string): string {
+    const provider = name.slice(0, Math.max(0, name.indexOf('/')));
+    return this.#providers.includes(provider) ? provider : (this.#providers[0] ?? OTHER);
+  }
 }

@@ -1,5 +1,5 @@
 /** A metric as it is read for one request. */
-import type { Distribution, Labelled } from './tally.js';
+import type { Distribution, Labelled } from './counts.js';
 
 interface Described {
   readonly name: string;

@@ -4,11 +4,9 @@ import type { ModelUse } from '../models/fair-semaphore.js';
 import type { System } from '../system/system.js';
 import { inTime } from '../system/async/deadline.js';
 import type { WebhookFigures } from '../webhooks/dispatcher.js';
-import type { Counts } from './counts.js';
+import type { Counts, Labelled, Tally, ModelLabels } from './counts.js';
 import { secondsBetween } from './counts.js';
 import type { Metric, MetricsText } from './metric.js';
-import type { ModelLabels } from './model-labels.js';
-import type { Labelled, Tally } from './tally.js';
 
 /** How long a request waits for figures that the log gives, in milliseconds. Prometheus waits 10 s for all. */
 const SOURCE_MS = 2_000;

@@ -1,7 +1,7 @@
 /** Writes metrics with prom-client, which adds the metrics of the process. */
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
 import type { Metric, MetricsText } from './metric.js';
-import type { Labelled, Spread } from './tally.js';
+import type { Labelled, Spread } from './counts.js';
 
 /** Gauges of prom-client that are omitted, because they have names of counters, which promtool reports. */
 const MISNAMED = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total'];

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { ModelLabels } from '../../src/telemetry/model-labels.js';
+import { ModelLabels } from '../../src/telemetry/counts.js';
 
 describe('Labels of models', () => {
   it('name a model once it has answered, without its provider', () => {
