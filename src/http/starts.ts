@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Context } from 'koa';
 import { clientOf } from '../api/access/limits.js';
-import type { RoutedRequest } from '../api/access/client-address.js';
+import type { RoutedRequest } from '../api/access/request-source.js';
 import { brokenRules } from '../api/problems.js';
 import { runStart } from '../api/serializers/runs.js';
 import { assertBudget } from '../api/validation.js';

@@ -5,8 +5,8 @@ import type { AddressList } from '../../system/addresses.js';
 import type { Logger } from '../../system/logger.js';
 import type { System } from '../../system/system.js';
 import { RequestRefused } from '../problems.js';
-import type { RoutedRequest } from './client-address.js';
-import { clientAddress } from './client-address.js';
+import type { RoutedRequest } from './request-source.js';
+import { clientAddress } from './request-source.js';
 
 /** Why a caller is refused; a label of a metric. `failures`: too many failed keys from its address. */
 export type AccessReason =

@@ -6,12 +6,10 @@ import { ANYONE } from '../../keys/caller.js';
 import type { FailedKeys } from '../../keys/failed-keys.js';
 import type { AddressList } from '../../system/addresses.js';
 import { networkOf } from '../../system/addresses.js';
-import type { RoutedRequest } from './client-address.js';
-import { clientAddress } from './client-address.js';
+import type { RoutedRequest, SourcedRequest } from './request-source.js';
+import { clientAddress, hasOwnOrigin } from './request-source.js';
 import type { AccessReason } from './access-refused.js';
 import { AccessRefused } from './access-refused.js';
-import type { SourcedRequest } from './request-source.js';
-import { hasOwnOrigin } from './request-source.js';
 
 /** Name of the cookie that holds a session. */
 export const SESSION_COOKIE = 'council_session';

@@ -5,8 +5,8 @@
 import { isLoopbackAddress, networkOf } from '../../system/addresses.js';
 import type { Caller } from '../../keys/caller.js';
 import type { AddressList } from '../../system/addresses.js';
-import type { RoutedRequest } from './client-address.js';
-import { clientAddress } from './client-address.js';
+import type { RoutedRequest } from './request-source.js';
+import { clientAddress } from './request-source.js';
 import type { System } from '../../system/system.js';
 import { RequestRefused } from '../problems.js';
 

@@ -3,7 +3,7 @@ import type { Context } from 'koa';
 import type { Grant } from '../../keys/caller.js';
 import { SESSION_MS } from '../../keys/sessions.js';
 import { SESSION_COOKIE, grantOfKey } from '../../api/access/authentication.js';
-import { isBehindTls } from '../../api/access/client-address.js';
+import { isBehindTls } from '../../api/access/request-source.js';
 import { clientOf } from '../../api/access/limits.js';
 import { session } from '../../api/serializers/keys.js';
 import type { Ticket } from '../../generated/schemas.js';

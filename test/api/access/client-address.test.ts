@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { clientAddress, isBehindTls } from '../../../src/api/access/client-address.js';
+import { clientAddress, isBehindTls } from '../../../src/api/access/request-source.js';
 import { addressIn, addressList, isAddressOrRange } from '../../../src/system/addresses.js';
 
 describe('The address of a client', () => {
