@@ -14,7 +14,7 @@ import { runEventOf } from '../run/stream.js';
 import { BoundedMap } from '../system/bounded-map.js';
 import type { CorruptRuns } from './corrupt-runs.js';
 import type { FeedCursors } from './feed-cursor.js';
-import { keepSubscribed } from './keep-subscribed.js';
+import { keepSubscribed } from './projector.js';
 
 /** Runs whose origin is cached; the feed reads others from their first events. */
 const MAX_REMEMBERED = 10_000;

@@ -3,7 +3,7 @@
  * position that they have reached.
  */
 import type { System } from '../system/system.js';
-import { orAborted } from '../system/async/deadline.js';
+import { orAborted, wait } from '../system/async/deadline.js';
 import { BlueprintCorrupt } from '../blueprint/errors.js';
 import { assertLinked, linkedEvent } from '../blueprint/stream.js';
 import { LogClosed, LogCorrupt, SubscriptionDropped } from '../eventlog/errors.js';
@@ -22,7 +22,6 @@ import type { RunState } from '../run/state.js';
 import type { RecordedLink } from '../run/stream.js';
 import { assertRecordedFollows, runEventOf } from '../run/stream.js';
 import { blueprintRowAfter } from './views/blueprint-row.js';
-import { keepSubscribed } from './keep-subscribed.js';
 import type { History } from './run-history.js';
 import { summaryOf } from './run-summary.js';
 
@@ -300,4 +299,40 @@ function receives({ categories, types }: EventConsumer, category: string, type: 
 function corruptionIn(error: unknown): LogCorrupt | null {
   const cause = error instanceof SubscriptionDropped ? error.cause : error;
   return cause instanceof LogCorrupt ? cause : null;
+}
+
+/** Wait before subscribing again after a drop, in milliseconds. */
+const RESUBSCRIBE_MS = 250;
+
+export interface SubscribedOptions {
+  readonly system: Pick<System, 'after'>;
+  /** Ends the subscription. */
+  readonly signal: AbortSignal;
+  /** Called with each error. Throws those after which the subscription must end. */
+  readonly onError: (error: unknown) => void;
+  /** Called with the first error of an outage, but not with errors of later attempts. */
+  readonly onFault: (error: unknown) => void;
+}
+
+/**
+ * Reads one subscription after the other until the signal aborts.
+ *
+ * @param read reads a subscription from the end of the previous one, and calls `arrived` for each item
+ * @throws what `onError` throws
+ */
+export async function keepSubscribed(
+  read: (arrived: () => void) => Promise<void>,
+  { system, signal, onError, onFault }: SubscribedOptions,
+): Promise<void> {
+  let isFailing = false;
+  while (!signal.aborted) {
+    try {
+      await read(() => (isFailing = false));
+    } catch (error) {
+      onError(error);
+      if (!isFailing) onFault(error);
+      isFailing = true;
+      await wait(system, RESUBSCRIBE_MS, signal);
+    }
+  }
 }
