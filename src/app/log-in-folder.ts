@@ -7,8 +7,8 @@ import type { ReadOnlyLog } from '../eventlog/embedded/read-only.js';
 import { LogUnreadable } from '../eventlog/port.js';
 import { KEYS_STREAM, keyEventReader } from '../keys/events.js';
 import { KeysCorrupt } from '../keys/errors.js';
-import type { Key } from '../keys/state.js';
-import { KeyRing } from '../keys/state.js';
+import type { Key } from '../keys/store.js';
+import { KeyRing } from '../keys/store.js';
 import type { System } from '../system/system.js';
 
 export interface LogInFolderDeps {

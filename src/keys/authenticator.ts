@@ -6,10 +6,8 @@ import type { Grant } from './caller.js';
 import { IdSecret } from './id-secret.js';
 import type { Session } from './sessions.js';
 import { SessionStore } from './sessions.js';
-import type { Key } from './state.js';
-import { keyEnded } from './state.js';
-import type { KeyStoreOptions } from './store.js';
-import { KeyStore } from './store.js';
+import type { Key, KeyStoreOptions } from './store.js';
+import { keyEnded, KeyStore } from './store.js';
 import { TicketStore } from './tickets.js';
 
 /** Time limit of a read of the log for one caller, in milliseconds. */

@@ -14,8 +14,7 @@ import {
 } from '../../src/keys/errors.js';
 import { KEYS_STREAM } from '../../src/keys/events.js';
 import type { KeyRequest } from '../../src/keys/key-request.js';
-import { keyEnded } from '../../src/keys/state.js';
-import { KeyStore } from '../../src/keys/store.js';
+import { keyEnded, KeyStore } from '../../src/keys/store.js';
 import { RevisionConflict } from '../../src/eventlog/errors.js';
 import type { System } from '../../src/system/system.js';
 import { nodeSystem } from '../../src/system/system.js';

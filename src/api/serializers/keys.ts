@@ -1,8 +1,7 @@
 /** Serializers of keys and sessions. */
 import type { Key, NewKey, Session } from '../../generated/schemas.js';
 import type { Grant } from '../../keys/caller.js';
-import type { Key as KeyState } from '../../keys/state.js';
-import type { NewKey as AddedKey } from '../../keys/store.js';
+import type { Key as KeyState, NewKey as AddedKey } from '../../keys/store.js';
 
 /** A key as it is listed. */
 export function keyRecord({ name, scopes, addedAt, addedBy, expiresAt, revoked, lastUsed }: KeyState): Key {
