@@ -97,7 +97,10 @@ function hasContent({ req: { headers } }: Context): boolean {
 }
 
 async function bodyBytes(ctx: Context, maxBytes: number, deps: BodyDeps): Promise<Buffer> {
-  assertMediaType(ctx);
+  assertUnencoded(ctx);
+  if (!isJsonType(ctx.get('Content-Type'))) {
+    throw new RequestRefused('Content-Type should be application/json in UTF-8', { status: 415 });
+  }
   if (Number(ctx.get('Content-Length')) > maxBytes) throw tooLarge(maxBytes);
   return await bytesOf(ctx.req, maxBytes, deps);
 }
@@ -159,13 +162,6 @@ function appended(
   }
   chunk.copy(larger, length);
   return larger;
-}
-
-function assertMediaType(ctx: Context): void {
-  assertUnencoded(ctx);
-  if (!isJsonType(ctx.get('Content-Type'))) {
-    throw new RequestRefused('Content-Type should be application/json in UTF-8', { status: 415 });
-  }
 }
 
 /** @throws {RequestRefused} 415 for a body in a Content-Encoding */
