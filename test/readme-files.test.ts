@@ -24,6 +24,17 @@ describe('READMEs', () => {
       expect([...named, ...linked]).to.deep.equal([]);
     });
   }
+
+  it('name only functions that are in their files: the steps in src/README.md', () => {
+    const text = readFileSync(join(ROOT, 'src/README.md'), 'utf8').replaceAll(/\s+/g, ' ');
+    const named = [...text.matchAll(/`(#?\w+)`(?: \(| in )`([\w./-]+\.ts)`/g)];
+    expect(named.length).to.be.greaterThan(25);
+    const missing = named.filter(([, name = '', file = '']) => {
+      const source = readFileSync(join(ROOT, 'src', file), 'utf8');
+      return !new RegExp(`(?<![\\w#])${name}(?:<.*>)?(?:\\(|:| =)`).test(source);
+    });
+    expect(missing.map(([each]) => each)).to.deep.equal([]);
+  });
 });
 
 function filesIn(folder: string): readonly string[] {

@@ -37,7 +37,7 @@ export interface StepInput {
   readonly rendered: RenderedPrompt;
   /** Ends the step and its calls. */
   readonly signal: CancelSignal;
-  /** The tools in the prompt; absent if there are none. */
+  /** The tools that it may call, maybe none. Absent: a draft is not searched for calls. */
   readonly kit?: ToolKit;
   /** What is wrong with an answer by a JSON Schema; only a format needs it. */
   readonly outputErrors?: OutputErrors;

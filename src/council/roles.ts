@@ -45,7 +45,7 @@ export const ROLES: Readonly<Record<NodeRole, RoleTraits>> = {
 };
 
 interface RoleTraits {
-  /** The kind of answer that it asks its model for. Each kind has an executor in step.ts. */
+  /** The kind of answer that it asks its model for. Each kind has an executor in executors.ts. */
   readonly answer: ModelRequest['answer'];
   /** Whether its output counts as a draft of the run. */
   readonly countsIteration: boolean;
