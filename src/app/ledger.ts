@@ -15,7 +15,7 @@ import { LEDGER_STREAM, entryOf, leafOf } from '../ledger/events.js';
 import { Ledger } from '../ledger/ledger.js';
 import type { NoteSigner } from '../ledger/note.js';
 import { NoteInvalid, newKeyPem, noteSigner, vkeyText, witnessKey } from '../ledger/note.js';
-import { readUpToDate } from '../projections/read-up-to-date.js';
+import { readUpToDate, readUpToDateUntil } from '../projections/read-up-to-date.js';
 import { settledWithin } from '../system/async/deadline.js';
 import { boundedText, reasonOf } from '../system/untrusted.js';
 import type { Context } from './context.js';
@@ -66,7 +66,9 @@ export async function startLedger(context: Context, config: Config, deps: Ledger
   const onFault = (err: unknown): void => logger.error({ err }, 'ledger: failed to add leaves; trying again');
   const erasureOf = async (...[what, id]: Parameters<typeof history.erasedAs>): Promise<number | null> =>
     (await history.erasedAs(what, id))?.index ?? null;
-  const ledger = new Ledger({ log, system, members, projector, erasureOf, onFault });
+  const endedWithoutLeaf = (max: number, signal: AbortSignal): Promise<readonly string[]> =>
+    readUpToDateUntil({ log, projector }, () => history.endedWithoutLeaf(max), signal);
+  const ledger = new Ledger({ log, system, members, projector, endedWithoutLeaf, erasureOf, onFault });
   const rules = { origin, signer, intervalMs, witnesses, post };
   const checkpoints = new Checkpoints({ log, system, instanceId, logger, ledger, members, ...rules });
   projector.subscribe(ledger, checkpoints);

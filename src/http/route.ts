@@ -60,7 +60,7 @@ import type { SchemaName, SchemaRegistry } from '../api/schemas.js';
 
 /** The ledger of this instance. */
 export interface LedgerOfService {
-  readonly ledger: Pick<Ledger, 'tree' | 'waiting' | 'entries' | 'leafHashes'>;
+  readonly ledger: Pick<Ledger, 'tree' | 'entries' | 'leafHashes'>;
   readonly checkpoints: Pick<
     Checkpoints,
     'newest' | 'note' | 'covered' | 'witnesses' | 'nextInSeconds' | 'fault' | 'whyUnsigned'

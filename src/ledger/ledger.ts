@@ -1,16 +1,18 @@
 /**
  * The ledger: one leaf for each run that has ended and for each erasure, and the Merkle tree over them, which is a fold of the
- * stream. Any instance may add leaves: the exact revision of the append decides between two. An instance appends only after it
- * has seen every event before its append, so it never adds a second leaf for a run.
+ * stream. Any instance may add leaves: the exact revision of the append decides between two. An instance appends only the leaves
+ * that its views lack after they have folded every event before its append, so it never adds a second leaf for a run.
  */
 import { RevisionConflict } from '../eventlog/errors.js';
 import type { EventLog, Position, RecordedEvent } from '../eventlog/port.js';
-import { appendWithRetry } from '../eventlog/port.js';
+import { appendWithRetry, lastEvent } from '../eventlog/port.js';
+import { hashOf } from '../eventsourcing/hash-chain.js';
+import { isUnreadable } from '../run/errors.js';
+import { runIdOf, runStream } from '../run/events.js';
 import { Sequencer, TaskTracker } from '../system/async/tasks.js';
 import type { System } from '../system/system.js';
-import type { ErasureLeaf, Leaf } from './events.js';
+import type { ErasureLeaf, Leaf, RunLeaf } from './events.js';
 import { LEDGER_STREAM, entryOf, leafEvent, leafOf } from './events.js';
-import { RunEnds } from './run-ends.js';
 import { MerkleTree, TILE_WIDTH, leafHash } from './tree.js';
 
 /** Time between two appends of leaves, in milliseconds: at 500 ended runs a second, 500 leaves an append. */
@@ -19,6 +21,8 @@ const BATCH_MS = 1_000;
 const MAX_LEAVES = 1_000;
 /** Time without a new leaf after which an instance adds leaves although it is the turn of another one, in milliseconds. */
 const OUT_OF_TURN_MS = 3_000;
+/** Most ends in memory, about 0.5 KB each. Later ones are read from the log. */
+const MAX_ENDS = 10_000;
 
 /** Erasures that a start may have to complete. */
 const MAX_ERASURES = 1_000;
@@ -39,6 +43,11 @@ export interface LedgerDeps {
   readonly members: { isInTurn(subject: string): boolean };
   /** The fold of the log, which passes each event to the ledger. */
   readonly projector: { waitFor(position: Position | null, signal?: AbortSignal): Promise<void> };
+  /**
+   * Ids of the first runs that have ended and have no leaf, in the order of their ends. The answer includes every event that
+   * was recorded before the call.
+   */
+  readonly endedWithoutLeaf: (max: number, signal: AbortSignal) => Promise<readonly string[]>;
   /** The number of the leaf of an erasure, or null if there is none. */
   readonly erasureOf: (what: ErasureLeaf['what'], id: string) => Promise<number | null>;
   /** Receives a failure in the background; the next batch tries again. */
@@ -51,7 +60,10 @@ export class Ledger {
   /** The newest erasures that the fold has read, at most 1,000. */
   readonly erasures: RecordedEvent[] = [];
   readonly #deps: LedgerDeps;
-  readonly #ends = new RunEnds();
+  /** The leaves of runs that ended lately. */
+  readonly #ends = new Map<string, RunLeaf>();
+  /** Whether runs may have ended that have no leaf yet. */
+  #mayLackLeaves = true;
   readonly #tasks = new TaskTracker();
   /** Appends run one after the other. */
   readonly #appends = new Sequencer();
@@ -92,14 +104,13 @@ export class Ledger {
 
   /** Receives each event of the log before it is folded. */
   onEventRecorded(event: RecordedEvent): void {
-    if (event.stream !== LEDGER_STREAM) this.#ends.onRunEvent(event);
-    else if (!this.#isFolded) this.#delivered = event.revision;
-    else if (event.revision === this.tree.size) this.#take(event);
-  }
-
-  /** Number of ended runs in memory that have no leaf yet. */
-  get waiting(): number {
-    return this.#ends.size;
+    if (event.stream !== LEDGER_STREAM) {
+      const leaf = leafOfEnd(event);
+      if (leaf === null) return;
+      this.#mayLackLeaves = true;
+      if (this.#ends.size < MAX_ENDS) this.#ends.set(leaf.runId, leaf);
+    } else if (!this.#isFolded) this.#delivered = event.revision;
+    else this.#take(event);
   }
 
   /**
@@ -128,11 +139,8 @@ export class Ledger {
   async finish(): Promise<void> {
     this.#cancelTimer();
     const { onFault } = this.#deps;
-    if (!this.#isFolded) return;
-    const adding = this.#appends.run(async () => {
-      await this.#readEnds();
-      await this.#addEnds();
-    });
+    if (!this.#isFolded || !this.#mayLackLeaves) return;
+    const adding = this.#appends.run(() => this.#addEnds());
     await adding.catch((error: unknown) => this.#tasks.isEnding || onFault(error));
   }
 
@@ -155,46 +163,65 @@ export class Ledger {
   /** Adds leaves if it is this instance's turn, or if the one in turn adds none. */
   async #addDue(): Promise<void> {
     const { members, system } = this.#deps;
-    await this.#readEnds();
     const nowMs = system.monotonicMs();
-    if (this.#ends.size === 0) this.#progressMs = nowMs;
+    if (!this.#mayLackLeaves) this.#progressMs = nowMs;
     else if (members.isInTurn(LEDGER_STREAM) || nowMs - this.#progressMs >= OUT_OF_TURN_MS) await this.#addEnds();
   }
 
-  /** Reads the ends that the subscription has not delivered. */
-  async #readEnds(): Promise<void> {
-    if (this.#ends.isBehind)
-      await this.#ends.readOn(this.#deps.log, { size: this.tree.size, signal: this.#tasks.signal });
+  /** Adds the leaves of the runs that have ended and have none. Returns false if another append came first. */
+  async #addEnds(): Promise<boolean> {
+    const { signal } = this.#tasks;
+    this.#mayLackLeaves = false;
+    let isWhole = false;
+    try {
+      for (let found = MAX_LEAVES; found === MAX_LEAVES;) {
+        const { size } = this.tree;
+        const runIds = await this.#deps.endedWithoutLeaf(MAX_LEAVES, signal);
+        const leaves = await Promise.all(runIds.map((runId) => this.#ends.get(runId) ?? this.#recordedEnd(runId)));
+        if (
+          !(await this.#append(
+            leaves.filter((leaf) => leaf !== null),
+            { size },
+          ))
+        )
+          return false;
+        found = runIds.length;
+      }
+      return (isWhole = true);
+    } finally {
+      this.#mayLackLeaves ||= !isWhole;
+    }
   }
 
-  /** Adds the leaves of the ends that wait, until none waits or another instance is faster. */
-  async #addEnds(): Promise<void> {
-    while (this.#ends.size > 0 && !this.#tasks.isEnding)
-      if (!(await this.#append(this.#ends.first(MAX_LEAVES)))) return;
+  /** The leaf of a run's end as the log has it, or null if the run is damaged, or was erased a moment ago. */
+  async #recordedEnd(runId: string): Promise<RunLeaf | null> {
+    try {
+      const last = await lastEvent(this.#deps.log, runStream(runId));
+      return last && leafOfEnd(last);
+    } catch (error) {
+      if (isUnreadable(error)) return null;
+      throw error;
+    }
   }
 
   async #erase(erasures: readonly ErasureLeaf[], { kept, after }: Erasing): Promise<void> {
-    const { log, projector, erasureOf } = this.#deps;
+    const { erasureOf } = this.#deps;
     for (;;) {
-      // 1. Everything that is in the log is known here.
-      await projector.waitFor(await log.head(), this.#tasks.signal);
-      await this.#readEnds();
-      // 2. Each run to erase has its leaf.
-      const lacksLeaf = ({ what, id }: ErasureLeaf) => what === 'run' && (this.#ends.isBehind || this.#ends.has(id));
-      if (erasures.some(lacksLeaf)) {
-        await this.#append(this.#ends.first(MAX_LEAVES));
-        continue;
-      }
-      // 3. Add the leaves of those that have none, unless another append comes first.
-      const size = this.tree.size;
+      // 1. Each run to erase has its leaf, and everything that is in the log is known here.
+      if (!(await this.#addEnds())) continue;
+      // 2. Add the leaves of those that have none, unless another append comes first.
+      const { size } = this.tree;
       const known = await Promise.all(erasures.map(({ what, id }) => erasureOf(what, id)));
       const missing = erasures.filter((_, at) => (known[at] ?? -1) <= after);
       if (await this.#append(missing, { size, kept })) return;
     }
   }
 
-  /** Appends leaves after the known ones, and waits until they are folded here. Returns false if another append came first. */
-  async #append(leaves: readonly Leaf[], { size = this.tree.size, kept = NONE } = {}): Promise<boolean> {
+  /** Appends leaves after the first `size`, and waits until they are folded here. Returns false if another append came first. */
+  async #append(
+    leaves: readonly Leaf[],
+    { size, kept = NONE }: { readonly size: number; readonly kept?: Erasing['kept'] },
+  ): Promise<boolean> {
     const { log, system, projector } = this.#deps;
     const { signal } = this.#tasks;
     if (leaves.length === 0) return true;
@@ -214,13 +241,24 @@ export class Ledger {
   #take(event: RecordedEvent): void {
     try {
       const leaf = leafOf(event);
+      if (leaf.kind === 'run') this.#ends.delete(leaf.runId);
+      if (event.revision !== this.tree.size) return;
       this.tree.add(leafHash(entryOf(event)));
       this.#progressMs = this.#deps.system.monotonicMs();
-      if (leaf.kind === 'run') this.#ends.onLeaf(leaf.runId);
     } catch (error) {
       this.#cancelTimer();
       this.#isFolded = false;
       this.#deps.onFault(error);
     }
   }
+}
+
+/** The leaf of the run that an event ends, or null if it ends none or another program wrote it. */
+function leafOfEnd(event: RecordedEvent): RunLeaf | null {
+  const { stream, type, revision, metadata } = event;
+  if (type !== 'RunCompleted' && type !== 'RunFailed') return null;
+  const [runId, endedAt, headHash] = [runIdOf(stream), metadata['occurredAt'], hashOf(event)];
+  if (runId === null || endedAt === undefined || headHash === '') return null;
+  const status = type === 'RunCompleted' ? 'completed' : 'failed';
+  return { kind: 'run', runId, events: revision + 1, headHash, status, endedAt };
 }

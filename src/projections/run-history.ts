@@ -180,6 +180,11 @@ export class History {
     await this.#query((views) => views.zeroErased());
   }
 
+  /** Ids of the first runs that have ended and have no leaf: see `LeafTable.endedWithoutLeaf`. */
+  async endedWithoutLeaf(max: number): Promise<readonly string[]> {
+    return await this.#query((views) => views.endedWithoutLeaf(max));
+  }
+
   /** The number of a run's leaf in the ledger, or null if it has none yet or the run is erased. */
   async leafOf(runId: string): Promise<number | null> {
     return await this.#query((views) => views.leafOf(runId));
@@ -293,6 +298,8 @@ export class UnwrittenRows<Row extends { readonly id: string }> {
   }
 
   put(row: Row): void {
+    // Rows are written in the order of their last changes.
+    this.#changed.delete(row.id);
     this.#changed.set(row.id, row);
   }
 

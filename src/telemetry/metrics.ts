@@ -45,7 +45,7 @@ export interface MetricSources {
   /** Null if no traces are exported. */
   readonly traceCounts: () => TraceCounts | null;
   readonly webhookFigures: () => WebhookFigures;
-  readonly ledger: Pick<LedgerOfService, 'ledger' | 'checkpoints'>;
+  readonly ledger: Pick<LedgerOfService, 'checkpoints'>;
   readonly system: Pick<System, 'now' | 'after'>;
 }
 
@@ -64,7 +64,11 @@ export function metricsOf(sources: MetricSources): () => Promise<MetricsText> {
       ...modelMetrics(sources),
       ...serviceMetrics(sources, lagMs),
       ...webhookMetrics(sources),
-      ...ledgerMetrics(sources),
+      gauge(
+        'council_ledger_contradicted',
+        '1 if the ledger contradicts its newest checkpoint, else 0.',
+        sources.ledger.checkpoints.fault === null ? 0 : 1,
+      ),
     ]);
   };
 }
@@ -231,24 +235,6 @@ function webhookMetrics({ webhookFigures, system }: MetricSources): readonly Met
     },
     gauge('council_webhook_deliveries_waiting', 'Deliveries that wait in the memory of this instance.', waiting),
     gauge('council_webhook_oldest_wait_seconds', 'Longest time since the first attempt at one of these, or 0.', age),
-  ];
-}
-
-function ledgerMetrics({ ledger: { ledger, checkpoints } }: MetricSources): readonly Metric[] {
-  const { newest, fault } = checkpoints;
-  return [
-    gauge('council_ledger_leaves', 'Leaves of the ledger.', ledger.tree.size),
-    gauge(
-      'council_ledger_runs_waiting',
-      'Ended runs in the memory of this instance that have no leaf yet.',
-      ledger.waiting,
-    ),
-    gauge('council_ledger_leaves_covered', 'Leaves that the newest checkpoint covers.', newest?.size ?? 0),
-    gauge(
-      'council_ledger_contradicted',
-      '1 if the ledger contradicts its newest checkpoint, else 0.',
-      fault === null ? 0 : 1,
-    ),
   ];
 }
 

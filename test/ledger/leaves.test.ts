@@ -1,19 +1,19 @@
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { openEmbeddedLog } from '../../src/eventlog/embedded/log.js';
-import type { EventLog, Position } from '../../src/eventlog/port.js';
+import { LogUnavailable } from '../../src/eventlog/errors.js';
+import type { EventLog } from '../../src/eventlog/port.js';
 import type { Leaf } from '../../src/ledger/events.js';
 import { LEDGER_STREAM, leafOf } from '../../src/ledger/events.js';
-import { Ledger } from '../../src/ledger/ledger.js';
-import { nodeSystem } from '../../src/system/system.js';
 import type { RunningService } from '../support/running-service.js';
 import { changedLog } from '../support/changed-log.js';
+import { fakeEventStore } from '../support/fake-event-store.js';
+import { instantModel } from '../support/instant-model.js';
 import { restClient } from '../support/rest-client.js';
 import { startService } from '../support/running-service.js';
 import { tempDir } from '../support/temp-dir.js';
 import { untilTrue } from '../support/until-true.js';
 
-async function leavesOf({ context }: RunningService): Promise<readonly Leaf[]> {
+async function leavesOf({ context }: Pick<RunningService, 'context'>): Promise<readonly Leaf[]> {
   const leaves: Leaf[] = [];
   for await (const event of context.log.readStream(LEDGER_STREAM)) leaves.push(leafOf(event));
   return leaves;
@@ -72,67 +72,48 @@ describe('The leaves of the ledger', () => {
     dir.remove();
   });
 
-  it('of more ended runs than fit in memory are added after an upgrade, once and in order, by two instances', async () => {
+  it('of more ended runs than an append holds are added after an upgrade, once and in order, by two instances', async () => {
     const dir = tempDir();
-    const log = await openEmbeddedLog({ file: join(dir.path, 'log.sqlite') });
-    const ids: string[] = [];
-    const ends = async (count: number): Promise<void> => {
-      const added = Array.from({ length: count }, () => nodeSystem().uuid());
-      ids.push(...added);
-      await Promise.all(added.map((id) => log.append(`run-${id}`, [end()], 'none')));
-    };
-    for (let n = 0; n < 22; n += 1) await ends(500);
-    const faults: unknown[] = [];
-    const stopping = new AbortController();
-    const followed = [1, 2].map(() =>
-      ledgerOn(log, { onFault: (error) => faults.push(error), signal: stopping.signal }),
+    const server = await fakeEventStore(join(dir.path, 'server.sqlite'));
+    const open = (name: string, decorate = (log: EventLog): EventLog => log) =>
+      startService({
+        dataDir: join(dir.path, name),
+        eventStore: { url: server.url, prefix: '' },
+        model: instantModel(),
+        decorate,
+      });
+    // Before the upgrade no leaf is added.
+    const old = await open('old', (log) =>
+      changedLog(log, {
+        append: (stream, events, expected) =>
+          stream === LEDGER_STREAM ? Promise.reject(new LogUnavailable()) : log.append(stream, events, expected),
+      }),
     );
-    const ledgers = followed.map(({ ledger }) => ledger);
-    for (const ledger of ledgers) await ledger.fold();
-    for (const ledger of ledgers) ledger.start();
+    const rest = restClient(old.url);
+    for (let n = 0; n < 21; n += 1) await Promise.all(Array.from({ length: 50 }, () => rest.start()));
+    await untilTrue(async () => (await endsIn(old)).length === 21 * 50);
+    await old.stop();
+    const services = await Promise.all(['a', 'b'].map((name) => open(name)));
     // These end while the earlier ones are added.
-    for (let n = 0; n < 4; n += 1) await ends(50);
-    await untilTrue(async () => ledgers.every(({ tree }) => tree.size === ids.length));
-    const leaves: string[] = [];
-    for await (const event of log.readStream(LEDGER_STREAM)) {
-      const leaf = leafOf(event);
-      if (leaf.kind === 'run') leaves.push(leaf.runId);
-    }
-    expect(leaves).to.deep.equal(ids);
-    for (const ledger of ledgers)
-      expect(ledger.tree.root().toString('hex')).to.equal(ledgers[0]?.tree.root().toString('hex'));
-    expect(faults).to.deep.equal([]);
-    await Promise.all(ledgers.map((ledger) => ledger.stop()));
-    stopping.abort();
-    await Promise.all(followed.map(({ following }) => following));
-    await log.close();
+    for (const { url } of services) await Promise.all(Array.from({ length: 10 }, () => restClient(url).start()));
+    const [one, other] = services.map(({ context, url }) => ({ context, rest: restClient(url) }));
+    if (one === undefined || other === undefined) throw new Error('no services');
+    const state = async ({ rest: client }: typeof one) =>
+      client.read(await client.get('/api/ledger'), 200, 'ledger.json');
+    await untilTrue(async () => (await state(one)).size === 1_070 && (await state(other)).size === 1_070);
+    expect((await leavesOf(one)).map((leaf) => leaf.kind === 'run' && leaf.runId)).to.deep.equal(await endsIn(one));
+    expect((await state(one)).root).to.equal((await state(other)).root);
+    for (const { faults } of services) expect(faults).to.deep.equal([]);
+    await Promise.all(services.map((service) => service.stop()));
+    await server.stop();
     dir.remove();
   });
 });
 
-function end() {
-  const metadata = { occurredAt: '2026-01-01T00:00:00.000Z', hash: 'a'.repeat(64) };
-  return { id: nodeSystem().uuid(), type: 'RunCompleted', data: '{}', metadata };
-}
-
-/** A ledger that follows a log. */
-function ledgerOn(
-  log: EventLog,
-  { onFault, signal }: { readonly onFault: (error: unknown) => void; readonly signal: AbortSignal },
-) {
-  let reached: Position | null = null;
-  const projector = {
-    waitFor: (position: Position | null) =>
-      untilTrue(() => position === null || (reached !== null && reached >= position)),
-  };
-  const members = { isInTurn: () => true };
-  const ledger = new Ledger({ log, system: nodeSystem(), members, projector, erasureOf: async () => null, onFault });
-  const follow = async (): Promise<void> => {
-    for await (const each of log.subscribe(null, { signal })) {
-      if (each.kind !== 'event') continue;
-      ledger.onEventRecorded(each.event);
-      reached = each.event.position;
-    }
-  };
-  return { ledger, following: follow() };
+/** The runs that have ended, in the order of their ends. */
+async function endsIn({ context }: Pick<RunningService, 'context'>): Promise<readonly string[]> {
+  const ends: string[] = [];
+  for await (const { type, stream } of context.log.readAll(null, { categories: ['run'] }))
+    if (type === 'RunCompleted' || type === 'RunFailed') ends.push(stream.slice('run-'.length));
+  return ends;
 }

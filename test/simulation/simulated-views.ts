@@ -94,6 +94,7 @@ export function openStoredViews(
           .sort((a, b) => a.deadline.localeCompare(b.deadline))
           .slice(0, max),
       ),
+    endedWithoutLeaf: () => ask(() => []),
     leafOf: () => ask(() => null),
     erasedAs: () => ask(() => null),
     blueprintIds: () => ask(() => []),

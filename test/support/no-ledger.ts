@@ -3,7 +3,7 @@ import { MerkleTree } from '../../src/ledger/tree.js';
 
 /** An empty ledger, for tests of an edge without the service. */
 export const NO_LEDGER: LedgerOfService = {
-  ledger: { tree: new MerkleTree(), waiting: 0, entries: async () => [], leafHashes: async () => [] },
+  ledger: { tree: new MerkleTree(), entries: async () => [], leafHashes: async () => [] },
   checkpoints: {
     newest: null,
     note: null,

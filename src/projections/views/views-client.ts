@@ -93,6 +93,7 @@ export async function openViews(options: ViewsOptions, deps: ViewsDeps): Promise
     blueprintRecords: (ids) => views.ask((thread) => thread.call('blueprintRecords', ids)),
     documents: (page) => views.ask((thread) => thread.call('documents', page)),
     document: (id) => views.ask((thread) => thread.call('document', id)),
+    endedWithoutLeaf: (max) => views.ask((thread) => thread.call('endedWithoutLeaf', max)),
     leafOf: (runId) => views.ask((thread) => thread.call('leafOf', runId)),
     erasedAs: (what, id) => views.ask((thread) => thread.call('erasedAs', what, id)),
     zeroErased: () => views.ask((thread) => thread.call('zeroErased')),

@@ -35,7 +35,7 @@ export interface ViewsTables
       RunTable,
       'find' | 'expired' | 'families' | 'list' | 'count' | 'counts' | 'overview' | 'unfinished' | 'paused' | 'deadlines'
     >,
-    Pick<LeafTable, 'leafOf' | 'erasedAs'> {
+    Pick<LeafTable, 'endedWithoutLeaf' | 'leafOf' | 'erasedAs'> {
   /** @throws {ViewsFull} the rows are shown until the next write and are not stored */
   write(rows: ViewsRows, checkpoint: string | null): void;
   /** Newest update first, ties by id ascending. */
@@ -78,6 +78,7 @@ export function viewsStore(database: DatabaseSyncInstance, file: string): ViewsS
     write(rows, position) {
       shown(() => {
         saveRuns(rows.runs);
+        for (const { id, status } of rows.runs) if (status === 'completed' || status === 'failed') leaves.saveEnd(id);
         for (const each of rows.blueprints) blueprints.save(each);
         for (const each of rows.documents) documents.save(each);
         // After the runs, because a leaf names the row of its run.
@@ -115,6 +116,7 @@ export function viewsStore(database: DatabaseSyncInstance, file: string): ViewsS
     blueprintRecords: blueprints.records,
     documents: documents.list,
     document: documents.find,
+    endedWithoutLeaf: leaves.endedWithoutLeaf,
     leafOf: leaves.leafOf,
     erasedAs: leaves.erasedAs,
     close() {
