@@ -96,6 +96,7 @@ export async function startLedger(context: Context, config: Config, deps: Ledger
     erasures,
     checkpoints,
     origin,
+    intervalMs,
     vkey: signer && vkeyText(signer.key),
     async leafOf(runId) {
       const index = await readUpToDate({ log, projector, system }, () => history.leafOf(runId));

@@ -61,10 +61,9 @@ import type { SchemaName, SchemaRegistry } from '../api/schemas.js';
 /** The ledger of this instance. */
 export interface LedgerOfService {
   readonly ledger: Pick<Ledger, 'tree' | 'entries' | 'leafHashes'>;
-  readonly checkpoints: Pick<
-    Checkpoints,
-    'newest' | 'note' | 'covered' | 'witnesses' | 'nextInSeconds' | 'fault' | 'whyUnsigned'
-  >;
+  readonly checkpoints: Pick<Checkpoints, 'newest' | 'note' | 'covered' | 'witnesses' | 'fault'>;
+  /** Shortest time between two checkpoints. */
+  readonly intervalMs: number;
   readonly origin: string;
   /** Verifies checkpoints, or null if this instance signs none. */
   readonly vkey: string | null;

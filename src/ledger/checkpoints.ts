@@ -78,8 +78,6 @@ export class Checkpoints {
   /** Witnesses that are being asked, or that rest after a failure, by name. */
   readonly #busy = new Set<string>();
   #fault: string | null = null;
-  /** Whether another key than that of this service has signed the newest checkpoint. */
-  #isOtherKey = false;
   #cancelTimer: () => void = () => undefined;
 
   constructor(deps: CheckpointsDeps) {
@@ -91,13 +89,6 @@ export class Checkpoints {
     const newest = await lastEvent(this.#deps.log, CHECKPOINTS_STREAM);
     this.#head = newest && { ...headAt(newest), seq: Math.max(-1, newest.revision - READ_BACK) };
     await this.#readOn();
-    const { signer, logger, origin } = this.#deps;
-    this.#isOtherKey = signer !== null && this.#newest !== null && !isSignedBy(this.#newest, signer.key);
-    if (this.#isOtherKey)
-      logger.info(
-        { origin },
-        'ledger: the key is not the one of the newest checkpoint; signing a new one. Restore the earlier key if this is not meant',
-      );
   }
 
   /** What the folded ledger lacks of the newest checkpoint, as a sentence, or null. @throws {LogUnavailable} */
@@ -151,21 +142,9 @@ export class Checkpoints {
     });
   }
 
-  /** Seconds until the next checkpoint is due, at least 1. */
-  get nextInSeconds(): number {
-    const { system, intervalMs } = this.#deps;
-    const sinceMs = this.#newest === null ? intervalMs : Date.parse(system.now()) - Date.parse(this.#newest.at);
-    return Math.max(1, Math.ceil((intervalMs - sinceMs) / 1_000) + 1);
-  }
-
   /** Why no checkpoint is signed any more, or null. */
   get fault(): string | null {
     return this.#fault;
-  }
-
-  /** Why this service signs no checkpoints, or null if it does. */
-  get whyUnsigned(): string | null {
-    return this.#deps.signer === null ? 'LEDGER_KEY_FILE is not set' : this.#fault;
   }
 
   /** Signs what has no checkpoint yet. */
@@ -196,9 +175,9 @@ export class Checkpoints {
     this.#askWitnesses();
   }
 
-  /** Whether nothing up to a size lacks a checkpoint by the key of this service. */
+  /** Whether nothing up to a size lacks a checkpoint. */
   #covers(size: number): boolean {
-    return size <= (this.#newest?.size ?? 0) && !this.#isOtherKey;
+    return size <= (this.#newest?.size ?? 0);
   }
 
   #isDue(): boolean {
@@ -260,16 +239,11 @@ export class Checkpoints {
     this.#head = headAt(recorded);
     const { type, data, at } = checkpointEventOf(recorded);
     if (type === 'CheckpointCosigned') this.#cosigned.set(data.name, { size: data.size, line: data.line, at });
-    else this.#takeNote(data.note, at);
-  }
-
-  /** Ignores checkpoints of another origin: with a new LEDGER_ORIGIN the ledger begins anew for its witnesses. */
-  #takeNote(note: string, at: string): void {
-    const { origin, signer } = this.#deps;
-    const checkpoint = checkpointIn(note);
-    if (checkpoint.origin !== origin) return;
-    this.#newest = { ...checkpoint, note, at };
-    if (this.#isOtherKey && signer !== null) this.#isOtherKey = !isSignedBy(checkpoint, signer.key);
+    else {
+      const checkpoint = checkpointIn(data.note);
+      // With a new LEDGER_ORIGIN the ledger begins anew for its witnesses.
+      if (checkpoint.origin === this.#deps.origin) this.#newest = { ...checkpoint, note: data.note, at };
+    }
   }
 
   /** Asks each witness that has not cosigned the newest checkpoint, in the background. */
@@ -309,28 +283,12 @@ export class Checkpoints {
         old = seen;
         continue;
       }
-      if (status !== 200) throw new Error(refusal(status, seen, size));
+      if (status === 409 && seen !== null) throw new Error(`it has seen ${seen} leaves, and this ledger has ${size}`);
+      if (status !== 200) throw new Error(`it answers ${status}`);
       // 3. Record its signature.
       const line = signatureLine({ text, lines: body.split('\n') }, key);
       const fact = { type: 'CheckpointCosigned', data: { size, name: key.name, line } } as const;
       return await this.#append(() => ((this.#cosigned.get(key.name)?.size ?? 0) < size ? [fact] : []));
     }
-  }
-}
-
-/** What the refusal of a witness means. @param seen leaves that it says it has seen, or null */
-function refusal(status: number, seen: number | null, size: number): string {
-  const means = 'this log is an older copy or was rewritten, or another one has its origin';
-  if (status === 409 && seen !== null)
-    return `it has seen ${seen} leaves, and this ledger has ${size}${seen >= size ? `: ${means}` : ''}`;
-  return `it answers ${status}${status === 422 ? `, the checkpoint does not continue what it has seen: ${means}` : ''}`;
-}
-
-function isSignedBy(checkpoint: Checkpoint, key: VerifierKey): boolean {
-  try {
-    signatureLine(checkpoint, key);
-    return true;
-  } catch {
-    return false;
   }
 }

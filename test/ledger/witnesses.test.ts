@@ -129,7 +129,7 @@ describe('Witnesses of the ledger', () => {
     expect(witness.add(`old 2\n\n${note}`).status, vkeyText(thief.key)).to.equal(403);
   });
 
-  it('that have seen more leaves than an older copy has are told apart in the log from those that fail', async () => {
+  it('that have seen more leaves than an older copy has say so in the log', async () => {
     const older = tempDir();
     await serve();
     await trusted();
@@ -143,8 +143,7 @@ describe('Witnesses of the ledger', () => {
     await serve(older.path);
     await rest.start();
     const reasons = (): readonly string[] => service.faults.map((fault) => String(fieldOf(fault, 'err')));
-    await untilTrue(async () => reasons().some((line) => line.includes('older copy')));
-    expect(reasons().filter((line) => line.includes('older copy'))[0]).to.include('it has seen 2 leaves');
+    await untilTrue(async () => reasons().some((line) => line.includes('it has seen 2 leaves, and this ledger has 1')));
     await service.stop();
     older.remove();
   });

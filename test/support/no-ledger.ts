@@ -4,15 +4,8 @@ import { MerkleTree } from '../../src/ledger/tree.js';
 /** An empty ledger, for tests of an edge without the service. */
 export const NO_LEDGER: LedgerOfService = {
   ledger: { tree: new MerkleTree(), entries: async () => [], leafHashes: async () => [] },
-  checkpoints: {
-    newest: null,
-    note: null,
-    covered: 0,
-    witnesses: [],
-    nextInSeconds: 1,
-    fault: null,
-    whyUnsigned: null,
-  },
+  checkpoints: { newest: null, note: null, covered: 0, witnesses: [], fault: null },
+  intervalMs: 1_000,
   origin: 'example.com/council',
   vkey: null,
   leafOf: async () => null,

@@ -129,11 +129,12 @@ function proofRoute(http: HttpContext): Route {
       if (run.completedAt === null) throw new RequestRefused(`Run "${runId}" has not ended`, { status: 409 });
       const text = await http.withinDeadline(proofOf(runId, http));
       if (text !== null) return { status: 200, body: text, type: PLAIN };
-      const { whyUnsigned, nextInSeconds } = http.ledger.checkpoints;
+      const { vkey, checkpoints, intervalMs } = http.ledger;
+      const whyUnsigned = vkey === null ? 'LEDGER_KEY_FILE is not set' : checkpoints.fault;
       const detail = `No checkpoint of the ledger covers run "${runId}"`;
       if (whyUnsigned !== null)
         throw new RequestRefused(`${detail}: this service signs none: ${whyUnsigned}`, { status: 409 });
-      const headers = { 'Retry-After': String(nextInSeconds) };
+      const headers = { 'Retry-After': String(Math.ceil(intervalMs / 1_000)) };
       throw new RequestRefused(`${detail} yet`, { status: 409, headers });
     },
   };
