@@ -4,11 +4,12 @@
  */
 import type { Documents } from './documents.js';
 import { DocumentUnknown } from '../documents/errors.js';
-import { documentStream } from '../documents/events.js';
+import { documentIdOf, documentStream } from '../documents/events.js';
 import type { EventLog, RecordedEvent } from '../eventlog/port.js';
 import { lastEvent } from '../eventlog/port.js';
 import { hashOf } from '../eventsourcing/hash-chain.js';
 import type { ParentRun } from '../generated/schemas.js';
+import { LedgerCorrupt } from '../ledger/errors.js';
 import type { ErasureLeaf } from '../ledger/events.js';
 import { LEDGER_STREAM, erasureIn, leafOf } from '../ledger/events.js';
 import type { Ledger } from '../ledger/ledger.js';
@@ -185,7 +186,6 @@ export class Erasures {
 
   /** Receives each leaf; another instance may have added it, and its texts are in the files of this one too. */
   onEventFolded(event: RecordedEvent): void {
-    if (event.stream !== LEDGER_STREAM) return;
     const erased = erasedBy(event);
     if (erased === null) return;
     this.#pending.set(erased.stream, erased);
@@ -220,12 +220,19 @@ export class Erasures {
   }
 }
 
-/** What a leaf erases, or null if it erases nothing. */
-function erasedBy(event: RecordedEvent): Erased | null {
-  const leaf = leafOf(event);
-  if (leaf.kind !== 'erasure') return null;
-  const { what, id } = leaf;
-  return { what, id, stream: what === 'run' ? runStream(id) : (event.metadata['kept'] ?? documentStream(id)) };
+/** What an event of the log erases, or null if it is no erasure or cannot be read. */
+export function erasedBy(event: RecordedEvent): Erased | null {
+  if (event.stream !== LEDGER_STREAM) return null;
+  try {
+    const leaf = leafOf(event);
+    if (leaf.kind === 'run') return null;
+    const [{ what, id }, { kept = '' }] = [leaf, event.metadata];
+    const ofDocument = documentIdOf(kept) === id ? kept : documentStream(id);
+    return { what, id, stream: what === 'run' ? runStream(id) : ofDocument };
+  } catch (error) {
+    if (error instanceof LedgerCorrupt) return null;
+    throw error;
+  }
 }
 
 /**

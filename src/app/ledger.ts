@@ -11,10 +11,10 @@ import { ACCEPT_LOSS, LogUnreadable, lastEvent } from '../eventlog/port.js';
 import type { LedgerOfService } from '../http/route.js';
 import type { Witness, WitnessAnswer } from '../ledger/checkpoints.js';
 import { Checkpoints } from '../ledger/checkpoints.js';
-import { LEDGER_STREAM, entryOf, leafOf } from '../ledger/events.js';
+import { LEDGER_STREAM, entriesIn, entryOf, leafOf } from '../ledger/events.js';
 import { Ledger } from '../ledger/ledger.js';
 import type { NoteSigner } from '../ledger/note.js';
-import { NoteInvalid, newKeyPem, noteSigner, vkeyText, witnessKey } from '../ledger/note.js';
+import { NoteInvalid, OF_WITNESS, newKeyPem, noteSigner, verifierKey, vkeyText } from '../ledger/note.js';
 import { readUpToDate, readUpToDateUntil } from '../projections/read-up-to-date.js';
 import { settledWithin } from '../system/async/deadline.js';
 import { boundedText, reasonOf } from '../system/untrusted.js';
@@ -93,6 +93,7 @@ export async function startLedger(context: Context, config: Config, deps: Ledger
   retention.start();
   return {
     ledger,
+    entries: (tile, width) => entriesIn(log, tile, width),
     erasures,
     checkpoints,
     origin,
@@ -147,7 +148,7 @@ function signerOf(
 /** @throws {ConfigInvalid} */
 function witnessOf({ vkey, url }: Config['ledger']['witnesses'][number]): Witness {
   try {
-    return { key: witnessKey(vkey), url };
+    return { key: verifierKey(vkey, OF_WITNESS), url };
   } catch (error) {
     if (!(error instanceof NoteInvalid)) throw error;
     throw new ConfigInvalid({

@@ -60,7 +60,9 @@ import type { SchemaName, SchemaRegistry } from '../api/schemas.js';
 
 /** The ledger of this instance. */
 export interface LedgerOfService {
-  readonly ledger: Pick<Ledger, 'tree' | 'entries' | 'leafHashes'>;
+  readonly ledger: Pick<Ledger, 'tree'>;
+  /** The entries of a tile, by its number. @param width how many, 1 to 256 */
+  entries(tile: number, width: number): Promise<readonly Buffer[]>;
   readonly checkpoints: Pick<Checkpoints, 'newest' | 'note' | 'covered' | 'witnesses' | 'fault'>;
   /** Shortest time between two checkpoints. */
   readonly intervalMs: number;

@@ -11,7 +11,7 @@ import { TaskTracker, Sequencer } from '../system/async/tasks.js';
 import type { Logger } from '../system/logger.js';
 import type { System } from '../system/system.js';
 import type { CheckpointFact } from './events.js';
-import { CHECKPOINTS_STREAM, checkpointEventOf } from './events.js';
+import { CHECKPOINTS_STREAM, checkpointEventOf, lackOf } from './events.js';
 import type { Ledger } from './ledger.js';
 import type { Checkpoint, NoteSigner, VerifierKey } from './note.js';
 import { checkpointIn, checkpointText, signatureLine } from './note.js';
@@ -170,7 +170,7 @@ export class Checkpoints {
     const contradiction = await this.#contradiction();
     if (contradiction !== null) return this.#fail(contradiction);
     // 3. Sign, and record it unless another instance was faster.
-    const note = signer.sign(checkpointText({ origin, size, root: await this.#root(size) }));
+    const note = signer.sign(checkpointText({ origin, size, root: await ledger.tree.rootAt(size) }));
     await this.#append(() => (this.#covers(size) ? [] : [{ type: 'CheckpointSigned', data: { note } }]));
     this.#askWitnesses();
   }
@@ -189,17 +189,7 @@ export class Checkpoints {
 
   /** What the ledger lacks of the newest checkpoint, or null. */
   async #contradiction(): Promise<string | null> {
-    if (this.#newest === null) return null;
-    const { size, root } = this.#newest;
-    const found = this.#deps.ledger.tree.size;
-    if (found < size) return `its ledger has fewer leaves than its newest checkpoint covers (${size})`;
-    if ((await this.#root(size)).equals(root)) return null;
-    return `its ledger has another root at size ${size} than its newest checkpoint (${root.toString('base64')})`;
-  }
-
-  #root(size: number): Promise<Buffer> {
-    const { ledger } = this.#deps;
-    return ledger.tree.rootAt(size, ledger.leafHashes);
+    return this.#newest && ((await lackOf(this.#deps.ledger.tree, this.#newest))?.what ?? null);
   }
 
   #fail(reason: string): void {
@@ -274,7 +264,7 @@ export class Checkpoints {
     let old = Math.min(size, this.#cosigned.get(key.name)?.size ?? 0);
     for (let tries = 0; ; tries += 1) {
       // 1. Send the checkpoint, with the proof that it continues what the witness has seen.
-      const proof = await ledger.tree.consistency(old, size, ledger.leafHashes);
+      const proof = await ledger.tree.consistency(old, size);
       const lines = proof.map((hash) => `${hash.toString('base64')}\n`).join('');
       const { status, body } = await post(`${url}/add-checkpoint`, `old ${old}\n${lines}\n${note}`, signal);
       // 2. The witness has seen another size: try once more from there.

@@ -9,6 +9,8 @@ import { SCHEMA_VERSION } from '../eventsourcing/hash-chain.js';
 import type { System } from '../system/system.js';
 import { reasonOf } from '../system/untrusted.js';
 import { LedgerCorrupt } from './errors.js';
+import type { TreeHead } from './note.js';
+import { MerkleTree, TILE_WIDTH, leafHash } from './tree.js';
 
 /** The stream of the leaves. The number of a leaf is the revision of its event. */
 export const LEDGER_STREAM = 'ledger';
@@ -54,6 +56,34 @@ export function entryOf(recorded: RecordedEvent): Buffer {
   } catch (error) {
     throw corruption(recorded.stream, recorded.revision, error);
   }
+}
+
+/** The entries of a tile, by its number. @param width how many, 1 to 256 */
+export async function entriesIn(
+  log: Pick<EventLog, 'readStream'>,
+  tile: number,
+  width = TILE_WIDTH,
+): Promise<readonly Buffer[]> {
+  const entries: Buffer[] = [];
+  const range = { from: tile * TILE_WIDTH, max: width };
+  for await (const event of log.readStream(LEDGER_STREAM, range)) entries.push(entryOf(event));
+  return entries;
+}
+
+/** The tree of the ledger of a log, still without leaves. */
+export function treeIn(log: Pick<EventLog, 'readStream'>): MerkleTree {
+  return new MerkleTree(async (tile) => (await entriesIn(log, tile)).map(leafHash));
+}
+
+/** What a ledger lacks of a checkpoint, and the first size with that difference, or null if it lacks nothing. */
+export async function lackOf(
+  tree: MerkleTree,
+  { size, root }: Pick<TreeHead, 'size' | 'root'>,
+): Promise<{ readonly size: number; readonly what: string } | null> {
+  if (tree.size < size)
+    return { size: tree.size + 1, what: `the ledger has fewer leaves than the checkpoint covers (${size})` };
+  if ((await tree.rootAt(size)).equals(root)) return null;
+  return { size, what: `the ledger has another root at size ${size} than the checkpoint (${root.toString('base64')})` };
 }
 
 /**

@@ -12,8 +12,9 @@ import { runIdOf, runStream } from '../run/events.js';
 import { Sequencer, TaskTracker } from '../system/async/tasks.js';
 import type { System } from '../system/system.js';
 import type { ErasureLeaf, Leaf, RunLeaf } from './events.js';
-import { LEDGER_STREAM, entryOf, leafEvent, leafOf } from './events.js';
-import { MerkleTree, TILE_WIDTH, leafHash } from './tree.js';
+import { LEDGER_STREAM, entryOf, leafEvent, leafOf, treeIn } from './events.js';
+import type { MerkleTree } from './tree.js';
+import { leafHash } from './tree.js';
 
 /** Time between two appends of leaves, in milliseconds: at 500 ended runs a second, 500 leaves an append. */
 const BATCH_MS = 1_000;
@@ -56,7 +57,7 @@ export interface LedgerDeps {
 
 export class Ledger {
   readonly categories = ['run', 'ledger'];
-  readonly tree = new MerkleTree();
+  readonly tree: MerkleTree;
   /** The newest erasures that the fold has read, at most 1,000. */
   readonly erasures: RecordedEvent[] = [];
   readonly #deps: LedgerDeps;
@@ -77,6 +78,7 @@ export class Ledger {
 
   constructor(deps: LedgerDeps) {
     this.#deps = deps;
+    this.tree = treeIn(deps.log);
   }
 
   /**
@@ -124,17 +126,6 @@ export class Ledger {
     return this.#tasks.track(this.#appends.run(() => this.#erase(erasures, erasing)));
   }
 
-  /** The entries of a tile, by its number. @param width how many, 1 to 256 */
-  async entries(tile: number, width = TILE_WIDTH): Promise<readonly Buffer[]> {
-    const entries: Buffer[] = [];
-    const range = { from: tile * TILE_WIDTH, max: width };
-    for await (const event of this.#deps.log.readStream(LEDGER_STREAM, range)) entries.push(entryOf(event));
-    return entries;
-  }
-
-  /** The leaf hashes of a full tile, for proofs of the tree. */
-  readonly leafHashes = async (tile: number): Promise<readonly Buffer[]> => (await this.entries(tile)).map(leafHash);
-
   /** Adds the leaves of the runs that have ended. */
   async finish(): Promise<void> {
     this.#cancelTimer();
@@ -177,7 +168,7 @@ export class Ledger {
       for (let found = MAX_LEAVES; found === MAX_LEAVES;) {
         const { size } = this.tree;
         const runIds = await this.#deps.endedWithoutLeaf(MAX_LEAVES, signal);
-        const leaves = await Promise.all(runIds.map((runId) => this.#ends.get(runId) ?? this.#recordedEnd(runId)));
+        const leaves = await Promise.all(runIds.map((runId) => this.#endOf(runId)));
         if (
           !(await this.#append(
             leaves.filter((leaf) => leaf !== null),
@@ -193,8 +184,10 @@ export class Ledger {
     }
   }
 
-  /** The leaf of a run's end as the log has it, or null if the run is damaged, or was erased a moment ago. */
-  async #recordedEnd(runId: string): Promise<RunLeaf | null> {
+  /** The leaf of a run's end, or null if the run is damaged or was erased a moment ago. */
+  async #endOf(runId: string): Promise<RunLeaf | null> {
+    const known = this.#ends.get(runId);
+    if (known !== undefined) return known;
     try {
       const last = await lastEvent(this.#deps.log, runStream(runId));
       return last && leafOfEnd(last);

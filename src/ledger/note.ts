@@ -3,9 +3,9 @@ import type { KeyObject } from 'node:crypto';
 import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, sign, verify } from 'node:crypto';
 import { CouncilError } from '../errors.js';
 
-/** Signature types of signed-note: of a log's own key, and of a witness. */
+/** Types of verifier keys and signatures in signed-note: of a log's own key, and of a witness. */
 const OF_LOG = 0x01;
-const OF_WITNESS = 0x04;
+export const OF_WITNESS = 0x04;
 
 /** A text is no note, checkpoint, key or proof, or its signature is wrong. */
 export class NoteInvalid extends CouncilError<{ readonly reason: string }> {
@@ -36,25 +36,15 @@ export function vkeyText({ name, type, key }: VerifierKey): string {
   return `${name}+${keyId({ name, type, key }).toString('hex')}+${Buffer.of(type, ...key).toString('base64')}`;
 }
 
-/** Reads a verifier key of a log or a witness. @throws {NoteInvalid} */
-export function verifierKey(text: string): VerifierKey {
+/** Reads a verifier key of a type, by default of a log. @throws {NoteInvalid} */
+export function verifierKey(text: string, ofType = OF_LOG): VerifierKey {
   const [, name = '', id = '', base64 = ''] = /^([^+]+)\+([0-9a-f]{8})\+(.*)$/.exec(text) ?? [];
   const bytes = Buffer.from(base64, 'base64');
   const [type = 0, ...rest] = bytes;
   const found = { name, type, key: Buffer.from(rest) };
   const isWhole = isKeyName(name) && bytes.toString('base64') === base64 && found.key.length === 32;
-  if (!isWhole || (type !== OF_LOG && type !== OF_WITNESS))
-    throw new NoteInvalid(`"${text}" is no Ed25519 verifier key`);
-  if (keyId(found).toString('hex') !== id)
-    throw new NoteInvalid(`the id in the verifier key "${text}" is not of its key`);
-  return found;
-}
-
-/** Reads a verifier key of a witness. @throws {NoteInvalid} */
-export function witnessKey(text: string): VerifierKey {
-  const key = verifierKey(text);
-  if (key.type !== OF_WITNESS) throw new NoteInvalid(`"${text}" is no verifier key of a witness`);
-  return key;
+  if (isWhole && type === ofType && keyId(found).toString('hex') === id) return found;
+  throw new NoteInvalid(`"${text}" is no Ed25519 verifier key of type ${ofType}`);
 }
 
 function keyId({ name, type, key }: VerifierKey): Buffer {
@@ -138,27 +128,17 @@ export function checkpointIn(note: string): Checkpoint {
  * @throws {NoteInvalid} it has not, or its signature is wrong
  */
 export function signatureLine({ text, lines }: Pick<Checkpoint, 'text' | 'lines'>, key: VerifierKey): string {
-  const id = keyId(key);
-  let found: string | null = null;
   for (const line of lines) {
     const [, name = '', base64 = ''] = SIGNATURE.exec(line) ?? [];
     const bytes = Buffer.from(base64, 'base64');
-    if (name !== key.name || !bytes.subarray(0, 4).equals(id)) continue;
+    if (name !== key.name || !bytes.subarray(0, 4).equals(keyId(key))) continue;
     // A witness signs the time too, which is in front of its signature.
     const [at, before] = key.type === OF_WITNESS ? [12, `cosignature/v1\ntime ${timeIn(bytes)}\n`] : [4, ''];
     const signature = bytes.subarray(at);
-    if (signature.length !== 64 || !verify(null, Buffer.from(before + text), publicKey(key), signature))
-      throw new NoteInvalid(`the signature of "${key.name}" is wrong`);
-    found = line;
+    if (signature.length === 64 && verify(null, Buffer.from(before + text), publicKey(key), signature)) return line;
+    throw new NoteInvalid(`the signature of "${key.name}" is wrong`);
   }
-  if (found === null) throw new NoteInvalid(`it has no signature of the key ${vkeyText(key)}`);
-  return found;
-}
-
-/** When a witness has signed, in milliseconds since 1970. @param line its signature line */
-export function cosignedAtMs(line: string): number {
-  const [, , base64 = ''] = SIGNATURE.exec(line) ?? [];
-  return Number(timeIn(Buffer.from(base64, 'base64'))) * 1_000;
+  throw new NoteInvalid(`it has no signature of the key ${vkeyText(key)}`);
 }
 
 /** The time of a cosignature, in seconds since 1970. */

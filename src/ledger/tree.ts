@@ -31,12 +31,18 @@ export type ReadTile = (tile: number) => Promise<readonly Buffer[]>;
 /** The leaf hashes of tiles, by number. */
 type Tiles = ReadonlyMap<number, readonly Buffer[]>;
 
+/** Leaves from the first number to before the second. */
+type Range = readonly [from: number, to: number];
+
 export class MerkleTree {
-  /** The leaf hashes of the last tile, at most 255. */
-  #last: Buffer[] = [];
-  /** By level from 1: hashes of full subtrees of 256^level leaves. */
-  readonly #full: Buffer[][] = [];
+  readonly #read: ReadTile;
+  /** By level: the leaf hashes of the last tile, at most 255, and from level 1 the hashes of full subtrees of 256^level leaves. */
+  readonly #hashes: Buffer[][] = [[]];
   #size = 0;
+
+  constructor(read: ReadTile) {
+    this.#read = read;
+  }
 
   /** Number of leaves. */
   get size(): number {
@@ -45,50 +51,56 @@ export class MerkleTree {
 
   /** Adds a leaf at the end. @param hash its leaf hash */
   add(hash: Buffer): void {
-    this.#last.push(hash);
     this.#size += 1;
-    if (this.#last.length < TILE_WIDTH) return;
-    this.#addFull(1, rootOf(this.#last));
-    this.#last = [];
+    this.#add(0, hash);
+    if (this.#size % TILE_WIDTH === 0) this.#hashes[0] = [];
+  }
+
+  #add(level: number, hash: Buffer): void {
+    const hashes = (this.#hashes[level] ??= []);
+    hashes.push(hash);
+    if (hashes.length % TILE_WIDTH === 0) this.#add(level + 1, rootOf(hashes.slice(-TILE_WIDTH)));
   }
 
   /** Root of all leaves. */
   root(): Buffer {
-    return this.#rootOf(this.#size, new Map([this.#lastTile]));
+    return this.#size === 0 ? sha256() : this.#hash([0, this.#size], new Map([this.#lastTile]));
   }
 
   /** Root of the first leaves. */
-  async rootAt(size: number, read: ReadTile): Promise<Buffer> {
-    return this.#rootOf(size, await this.#tilesWith([size - 1], read));
+  async rootAt(size: number): Promise<Buffer> {
+    return size === 0 ? sha256() : this.#hash([0, size], await this.#tilesWith([size - 1]));
   }
 
   /** Inclusion proof of a leaf in the tree of the first leaves (2.1.1), from the leaf's sibling to the root's child. */
-  async inclusion(index: number, size: number, read: ReadTile): Promise<readonly Buffer[]> {
-    const tiles = await this.#tilesWith([index, size - 1], read);
-    const path: Buffer[] = [];
-    for (let [from, to] = [0, size]; to - from > 1;) {
-      const split = from + splitOf(to - from);
-      const isLeft = index < split;
-      path.push(this.#hash(isLeft ? [split, to] : [from, split], tiles));
-      [from, to] = isLeft ? [from, split] : [split, to];
-    }
-    return path.reverse();
+  async inclusion(index: number, size: number): Promise<readonly Buffer[]> {
+    const tiles = await this.#tilesWith([index, size - 1]);
+    return this.#path(size, { tiles, leaf: index, isEnd: ([from, to]) => to - from === 1 }).path;
   }
 
   /** Consistency proof between the trees of the first `old` and the first `size` leaves (2.1.2). */
-  async consistency(old: number, size: number, read: ReadTile): Promise<readonly Buffer[]> {
+  async consistency(old: number, size: number): Promise<readonly Buffer[]> {
+    if (old === 0 || old === size) return [];
+    const tiles = await this.#tilesWith([old - 1, size - 1]);
+    const { path, end } = this.#path(size, { tiles, leaf: old - 1, isEnd: ([, to]) => to === old });
+    return end[0] === 0 ? path : [this.#hash(end, tiles), ...path];
+  }
+
+  /** The siblings of the nodes from the root of the first leaves down to a node that has a leaf, the lowest first. */
+  #path(
+    size: number,
+    { tiles, leaf, isEnd }: { readonly tiles: Tiles; readonly leaf: number; readonly isEnd: (node: Range) => boolean },
+  ): { readonly path: readonly Buffer[]; readonly end: Range } {
     const path: Buffer[] = [];
-    if (old === 0 || old === size) return path;
-    const tiles = await this.#tilesWith([old - 1, size - 1], read);
-    let [from, to] = [0, size];
-    while (old !== to) {
+    let node: Range = [0, size];
+    while (!isEnd(node)) {
+      const [from, to] = node;
       const split = from + splitOf(to - from);
-      const isLeft = old <= split;
-      path.push(this.#hash(isLeft ? [split, to] : [from, split], tiles));
-      [from, to] = isLeft ? [from, split] : [split, to];
+      const isLeft = leaf < split;
+      path.unshift(this.#hash(isLeft ? [split, to] : [from, split], tiles));
+      node = isLeft ? [from, split] : [split, to];
     }
-    if (from > 0) path.push(this.#hash([from, to], tiles));
-    return path.reverse();
+    return { path, end: node };
   }
 
   /**
@@ -98,40 +110,30 @@ export class MerkleTree {
    */
   tile(level: number, number: number, width: number): readonly Buffer[] | null {
     const from = number * TILE_WIDTH;
-    const hashes = this.#full[level]?.slice(from, from + width) ?? [];
+    const hashes = this.#hashes[level]?.slice(from, from + width) ?? [];
     return hashes.length === width ? hashes : null;
   }
 
-  #addFull(level: number, hash: Buffer): void {
-    const hashes = (this.#full[level] ??= []);
-    hashes.push(hash);
-    if (hashes.length % TILE_WIDTH === 0) this.#addFull(level + 1, rootOf(hashes.slice(-TILE_WIDTH)));
-  }
-
   get #lastTile(): readonly [number, readonly Buffer[]] {
-    return [Math.floor(this.#size / TILE_WIDTH), this.#last];
+    return [Math.floor(this.#size / TILE_WIDTH), this.#hashes[0] ?? []];
   }
 
   /** The last tile, and the tiles with these leaves: all whose leaf hashes a proof up to there needs. */
-  async #tilesWith(leaves: readonly number[], read: ReadTile): Promise<Tiles> {
+  async #tilesWith(leaves: readonly number[]): Promise<Tiles> {
     const tiles = new Map([this.#lastTile]);
     for (const leaf of leaves) {
       const tile = Math.floor(leaf / TILE_WIDTH);
-      if (leaf >= 0 && !tiles.has(tile)) tiles.set(tile, await read(tile));
+      if (!tiles.has(tile)) tiles.set(tile, await this.#read(tile));
     }
     return tiles;
   }
 
-  #rootOf(size: number, tiles: Tiles): Buffer {
-    return size === 0 ? sha256() : this.#hash([0, size], tiles);
-  }
-
   /** The tree hash of a range of leaves that is a node of the tree, or of its right edge. */
-  #hash([from, to]: readonly [number, number], tiles: Tiles): Buffer {
+  #hash([from, to]: Range, tiles: Tiles): Buffer {
     const size = to - from;
     if (size === 1) return present(tiles.get(Math.floor(from / TILE_WIDTH))?.[from % TILE_WIDTH], 'leaf of the tree');
     for (let level = 1, width = TILE_WIDTH; width <= size; level += 1, width *= TILE_WIDTH) {
-      const known = width === size ? this.#full[level]?.[from / width] : undefined;
+      const known = width === size ? this.#hashes[level]?.[from / width] : undefined;
       if (known !== undefined) return known;
     }
     const split = from + splitOf(size);
@@ -141,16 +143,9 @@ export class MerkleTree {
 
 /** The tree hash of some hashes. */
 function rootOf(hashes: readonly Buffer[]): Buffer {
-  let row = hashes;
-  while (row.length > 1) {
-    const next: Buffer[] = [];
-    for (let at = 0; at < row.length; at += 2) {
-      const [left, right] = [row[at], row[at + 1]];
-      if (left !== undefined) next.push(right === undefined ? left : nodeHash(left, right));
-    }
-    row = next;
-  }
-  return row[0] ?? sha256();
+  if (hashes.length <= 1) return hashes[0] ?? sha256();
+  const split = splitOf(hashes.length);
+  return nodeHash(rootOf(hashes.slice(0, split)), rootOf(hashes.slice(split)));
 }
 
 /** The largest power of two below a size: where RFC 6962 splits a tree. */
@@ -158,21 +153,17 @@ function splitOf(size: number): number {
   return 2 ** Math.floor(Math.log2(size - 1));
 }
 
-/** Root that an inclusion proof leads to, or null if the proof has another length (RFC 9162, 2.1.3.2). */
+/** Root that an inclusion proof leads to, or null if the proof has another length (2.1.1). */
 export function rootByInclusion(
   leaf: Uint8Array,
   { index, size, path }: { readonly index: number; readonly size: number; readonly path: readonly Uint8Array[] },
 ): Buffer | null {
-  if (index >= size) return null;
-  let hash: Buffer = Buffer.from(leaf);
-  let [node, last] = [index, size - 1];
-  for (const sibling of path) {
-    if (last === 0) return null;
-    if (node % 2 === 1 || node === last) {
-      hash = nodeHash(sibling, hash);
-      while (node % 2 === 0 && node !== 0) [node, last] = [node / 2, Math.floor(last / 2)];
-    } else hash = nodeHash(hash, sibling);
-    [node, last] = [Math.floor(node / 2), Math.floor(last / 2)];
-  }
-  return last === 0 ? hash : null;
+  const sibling = path.at(-1);
+  if (size === 1 && index === 0 && sibling === undefined) return Buffer.from(leaf);
+  if (index >= size || size === 1 || sibling === undefined) return null;
+  const split = splitOf(size);
+  const [isLeft, below] = [index < split, path.slice(0, -1)];
+  const child = isLeft ? { index, size: split } : { index: index - split, size: size - split };
+  const hash = rootByInclusion(leaf, { ...child, path: below });
+  return hash && (isLeft ? nodeHash(hash, sibling) : nodeHash(sibling, hash));
 }

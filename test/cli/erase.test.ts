@@ -89,7 +89,7 @@ onEmbeddedLog(() =>
       const to = join(bench.path, 'damaged-new');
       const { code, stdout } = await bench.council(['salvage', '--to', to], { env: { DATA_DIR: from } });
       expect(code).to.equal(1);
-      expect(stdout).to.match(/^cut: the ledger ends before leaf 1: .+$/m);
+      expect(stdout).to.match(/^renumbered: the ledger lacks leaf 1: .+$/m);
       expect(stdout).to.match(/ 0 omitted$/m);
       const service = await startService({ dataDir: to, eventStore: null });
       const client = restClient(service.url);

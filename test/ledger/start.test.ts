@@ -50,7 +50,7 @@ describe('The ledger at the start and while the service runs', () => {
       isSigned = true;
       const leaf = leafEvent(LEAF, nodeSystem());
       await log.append(LEDGER_STREAM, [leaf], 'none');
-      const tree = new MerkleTree();
+      const tree = new MerkleTree(async () => []);
       tree.add(leafHash(Buffer.from(leaf.data)));
       const text = checkpointText({ origin: ORIGIN, size: 1, root: tree.root() });
       const note = noteSigner(ORIGIN, readFileSync(keyFile, 'utf8')).sign(text);

@@ -15,19 +15,18 @@ import { forgetHead, knownHead, lossOf } from '../../eventlog/embedded/head-file
 import type { ReadOnlyLog } from '../../eventlog/embedded/read-only.js';
 import { LogUnreadable } from '../../eventlog/port.js';
 import type { Checkpoint } from '../../ledger/note.js';
-import { checkpointIn, signatureLine, verifierKey } from '../../ledger/note.js';
+import { checkpointIn } from '../../ledger/note.js';
 import type { System } from '../../system/system.js';
 import { reasonOf } from '../../system/untrusted.js';
 import { folderIn, folderOfLog, openFolderLog } from '../records/folder-log.js';
 import { ledgerDifferences } from '../records/ledger-check.js';
-import { ErasedStreams } from '../records/erased-streams.js';
 import { StreamChains } from '../records/stream-chains.js';
 import { countOf } from '../terminal/table.js';
 import type { CommandProcess } from './command.js';
 import { HELP, execute, printLines } from './command.js';
 import { ArgumentInvalid, EXIT, UsageFault } from './exit-codes.js';
 
-const USAGE = `Usage: council check [--accept-loss | --checkpoint FILE [--vkey K]]
+const USAGE = `Usage: council check [--accept-loss | --checkpoint FILE]
 
 Checks whether the log in DATA_DIR is complete and intact. The service must be stopped.
 
@@ -36,17 +35,11 @@ Checks whether the log in DATA_DIR is complete and intact. The service must be s
   --checkpoint FILE
                  tell in one line whether the log still contains what a checkpoint covers that you have kept elsewhere
                  (GET /ledger/checkpoint), or since which size it was rolled back or rewritten
-  --vkey K       the key that must have signed this checkpoint
   --help         show this text
 
 Exit code: 0 the log is intact, 1 it is not, 2 wrong usage or setting, 5 DATA_DIR is in use or unreadable.`;
 
-const OPTIONS = {
-  ...HELP,
-  'accept-loss': { type: 'boolean' },
-  checkpoint: { type: 'string' },
-  vkey: { type: 'string' },
-} as const;
+const OPTIONS = { ...HELP, 'accept-loss': { type: 'boolean' }, checkpoint: { type: 'string' } } as const;
 
 /** Most faults reported of a log. */
 const MAX_FAULTS = 20;
@@ -56,11 +49,8 @@ export function check(words: readonly string[], here: CommandProcess): Promise<n
     if (positionals.length > 0) throw new UsageFault('Too many words');
     const deps = { system: nodeSystem(), say: printLines(print) };
     if (values['accept-loss'] === true) return await acceptLoss(here.env, deps);
-    if (values.checkpoint !== undefined) {
-      const checkpoint = savedCheckpoint(values.checkpoint, values.vkey ?? null);
-      return await checkByCheckpoint(folderOfLog(here.env), checkpoint, deps);
-    }
-    if (values.vkey !== undefined) throw new UsageFault('--vkey needs --checkpoint');
+    if (values.checkpoint !== undefined)
+      return await checkByCheckpoint(folderOfLog(here.env), savedCheckpoint(values.checkpoint), deps);
     return await checkLog(folderOfLog(here.env), deps);
   });
 }
@@ -114,14 +104,14 @@ async function checkLog(folder: string, { system: { sha256 }, say }: CheckDeps):
     const last = log.salvage.last();
     const identity = identityOf(log);
     const loss = known && lossOf({ identity: identity ?? known.identity, position: last }, known);
-    const { events, chains, faults } = chainsOf(log, { last, sha256 });
-    const differences = await ledgerDifferences(log, chains, null);
-    const ofLedger = differences.map(({ size, what }) => `leaf ${size - 1} of the ledger: ${what}`);
-    const damage = [...log.faults(), ...faults, ...ofLedger];
+    const chains = new StreamChains(log.salvage, { last, sha256 });
+    const damage = [...log.faults(), ...faultsOf(chains, log.removed())];
+    for (const { size, what } of await ledgerDifferences(log, chains, null))
+      damage.push(`leaf ${size - 1} of the ledger: ${what}`);
     const found = [...(loss === null ? [] : [loss]), ...damage];
     log.assertUnchanged();
     await say(
-      `${file}: ${countOf(events, 'event')} in ${countOf(chains.size, 'stream')}, the last at position ${last}`,
+      `${file}: ${countOf(chains.events, 'event')} in ${countOf(chains.size, 'stream')}, the last at position ${last}`,
     );
     for (const fault of found.slice(0, MAX_FAULTS)) await say(`- ${fault}`);
     if (found.length > MAX_FAULTS) await say(`- and ${found.length - MAX_FAULTS} more`);
@@ -135,12 +125,10 @@ async function checkLog(folder: string, { system: { sha256 }, say }: CheckDeps):
   }
 }
 
-/** A checkpoint that was kept elsewhere. @throws {ArgumentInvalid} it cannot be read, or the key has not signed it */
-function savedCheckpoint(file: string, vkey: string | null): Checkpoint {
+/** A checkpoint that was kept elsewhere. @throws {ArgumentInvalid} it cannot be read */
+function savedCheckpoint(file: string): Checkpoint {
   try {
-    const checkpoint = checkpointIn(readFileSync(file, 'utf8'));
-    if (vkey !== null) signatureLine(checkpoint, verifierKey(vkey));
-    return checkpoint;
+    return checkpointIn(readFileSync(file, 'utf8'));
   } catch (error) {
     throw new ArgumentInvalid({ subject: `the checkpoint "${file}"`, reason: reasonOf(error) });
   }
@@ -150,7 +138,7 @@ function savedCheckpoint(file: string, vkey: string | null): Checkpoint {
 async function checkByCheckpoint(folder: string, saved: Checkpoint, { system, say }: CheckDeps): Promise<number> {
   const log = openFolderLog(folder);
   try {
-    const { chains } = chainsOf(log, { last: log.salvage.last(), sha256: system.sha256 });
+    const chains = new StreamChains(log.salvage, { last: log.salvage.last(), sha256: system.sha256 });
     const [first] = await ledgerDifferences(log, chains, saved);
     log.assertUnchanged();
     if (first === undefined) await say(`The log contains all that the checkpoint of size ${saved.size} covers`);
@@ -171,35 +159,12 @@ function identityOf(log: ReadOnlyLog): string | null {
   }
 }
 
-interface Chains {
-  readonly events: number;
-  readonly chains: StreamChains;
-  /** A line for each unreadable event, and for the first fault in the hash chain of each stream. */
-  readonly faults: readonly string[];
-}
-
-/** Verifies the hash chain of every stream. */
-function chainsOf(
-  { salvage, removed }: ReadOnlyLog,
-  { last, sha256 }: { last: number; sha256: System['sha256'] },
-): Chains {
-  const chains = new StreamChains(sha256);
-  const erased = new ErasedStreams();
-  const faults: string[] = [];
-  let events = 0;
-  for (const event of salvage.events(last)) {
-    if ('reason' in event) faults.push(`the event at position ${event.position} is unreadable (${event.reason})`);
-    else {
-      chains.take(event);
-      erased.take(event);
-    }
-    events += 1;
-  }
-  for (const [stream, revision] of salvage.ends()) chains.expectEnd(stream, revision);
-  for (const [stream, { revision, reason }] of chains.faults) {
-    faults.push(`event ${revision} of ${stream}: ${reason}`);
-  }
-  for (const stream of erased.lost(chains, removed()))
-    faults.push(`the events of ${stream} are gone, and no erasure is recorded`);
-  return { events, chains, faults };
+/** A line for each unreadable event, for the first fault in the hash chain of each stream, and for each stream that is lost. */
+function faultsOf(chains: StreamChains, removed: readonly string[]): readonly string[] {
+  const lost = removed.filter((stream) => !chains.erased.has(stream));
+  return [
+    ...chains.unreadable.map(({ position, reason }) => `the event at position ${position} is unreadable (${reason})`),
+    ...[...chains.faults].map(([stream, { revision, reason }]) => `event ${revision} of ${stream}: ${reason}`),
+    ...lost.map((stream) => `the events of ${stream} are gone, and no erasure is recorded`),
+  ];
 }

@@ -5,11 +5,11 @@ import { join, resolve } from 'node:path';
 import { nodeSystem } from '../../system/system.js';
 import { readConfig } from '../../config.js';
 import { openDataDirectory } from '../../app/data-directory.js';
+import { erasedBy } from '../../app/erasures.js';
 import { ConfigInvalid, CouncilError } from '../../errors.js';
 import { copyLog } from '../../eventsourcing/copy-log.js';
 import { openLog } from '../../eventlog/open.js';
 import { LEDGER_STREAM } from '../../ledger/events.js';
-import { ErasedStreams } from '../records/erased-streams.js';
 import { printable } from '../terminal/printer.js';
 import type { CommandProcess } from './command.js';
 import { EXIT, messageOf } from './exit-codes.js';
@@ -49,18 +49,21 @@ async function copyToServer({ env, signal }: CommandProcess, say: (text: string)
   try {
     // Refuses a server whose log needs a newer version, before anything is read or written.
     await to.identity();
-    const erased = new ErasedStreams();
-    for await (const event of from.readStream(LEDGER_STREAM)) erased.take(event);
+    const erased = new Set<string>();
+    for await (const event of from.readStream(LEDGER_STREAM)) {
+      const { stream } = erasedBy(event) ?? {};
+      if (stream !== undefined) erased.add(stream);
+    }
     const { events, streams, found } = await copyLog(from, to, {
       system,
       sha256: system.sha256,
       signal,
       // Heartbeats of instances that have stopped.
-      isSkipped: (stream) => stream.startsWith('instance-') || erased.names.has(stream),
+      isSkipped: (stream) => stream.startsWith('instance-') || erased.has(stream),
       onProgress: (count) => say(`${count.toLocaleString('en-US')} events`),
     });
     // The server refuses their ids too.
-    const names = [...erased.names];
+    const names = [...erased];
     for (let at = 0; at < names.length; at += MAX_REMOVALS) await to.remove(names.slice(at, at + MAX_REMOVALS));
     const before = found === 0 ? '' : `, ${found.toLocaleString('en-US')} of them already there`;
     say(

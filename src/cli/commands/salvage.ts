@@ -9,10 +9,11 @@ import { newEventOf } from '../../eventsourcing/copy-log.js';
 import { openEmbeddedLog } from '../../eventlog/embedded/log.js';
 import { knownHead } from '../../eventlog/embedded/head-file.js';
 import type { ReadOnlyLog } from '../../eventlog/embedded/read-only.js';
-import { LEDGER_STREAM } from '../../ledger/events.js';
+import type { RecordedEvent } from '../../eventlog/port.js';
+import { LEDGER_STREAM, leafOf } from '../../ledger/events.js';
 import { nodeSystem } from '../../system/system.js';
 import { folderOfLog, openFolderLog } from '../records/folder-log.js';
-import { ErasedStreams } from '../records/erased-streams.js';
+import { ledgerDifferences } from '../records/ledger-check.js';
 import { StreamChains } from '../records/stream-chains.js';
 import { countOf } from '../terminal/table.js';
 import type { CommandProcess } from './command.js';
@@ -63,76 +64,56 @@ interface SalvageOptions {
 }
 
 async function salvageLog(log: ReadOnlyLog, { target, last, say }: SalvageOptions): Promise<number> {
-  const { chains, erased, unreadable } = chainsOf(log, last);
-  const ledgerFault = chains.faults.get(LEDGER_STREAM) ?? null;
+  const chains = new StreamChains(log.salvage, { last, sha256: nodeSystem().sha256 });
+  const differences = chains.faults.has(LEDGER_STREAM) ? [] : await ledgerDifferences(log, chains, null);
+  const unreadable = chains.unreadable.length;
+  const ledgerFault = chains.faults.get(LEDGER_STREAM);
   chains.faults.delete(LEDGER_STREAM);
   makeFilesPrivate();
   mkdirSync(join(target, '..'), { recursive: true });
-  const { events, leaves } = await copied(log, { last, chains, erased, cutAt: ledgerFault?.revision ?? null, target });
+  const events = await copied(log, { last, chains, target });
   log.assertUnchanged();
   for (const [stream, { revision, reason }] of chains.faults) {
     await say(`omitted: ${namedAs(stream)}: event ${revision}: ${reason}`);
   }
-  if (ledgerFault !== null)
+  if (ledgerFault !== undefined)
     await say(
-      `cut: the ledger ends before leaf ${leaves}: ${ledgerFault.reason}. The next start adds the later runs again; ` +
-        'checkpoints of a larger size, and proofs by them, do not fit the new log',
+      `renumbered: the ledger lacks leaf ${ledgerFault.revision}: ${ledgerFault.reason}. The next start adds the missing leaves ` +
+        'of runs; checkpoints of a larger size, and proofs by them, do not fit the new log',
     );
   if (unreadable > 0)
     await say(`unreadable: ${countOf(unreadable, 'event')}; the records are unknown and may be missing`);
-  const lost = erased.lost(chains);
-  for (const stream of lost) await say(`missing: ${namedAs(stream)}: its events are gone, and no erasure is recorded`);
+  for (const { what } of differences) await say(`ledger: ${what}`);
   const intact = chains.size - chains.faults.size;
   await say(
     `Written to ${target}: ${countOf(events, 'event')} in ${countOf(intact, 'record')}; ${chains.faults.size} omitted`,
   );
-  return chains.faults.size + unreadable + lost.length === 0 && ledgerFault === null ? EXIT.done : EXIT.failed;
-}
-
-function chainsOf({ salvage }: ReadOnlyLog, last: number) {
-  const chains = new StreamChains(nodeSystem().sha256);
-  const erased = new ErasedStreams();
-  let unreadable = 0;
-  for (const event of salvage.events(last)) {
-    if ('reason' in event) unreadable += 1;
-    else {
-      chains.take(event);
-      erased.take(event);
-    }
-  }
-  for (const [stream, revision] of salvage.ends()) chains.expectEnd(stream, revision);
-  return { chains, erased, unreadable };
+  const isWhole = chains.faults.size + unreadable + differences.length === 0 && ledgerFault === undefined;
+  return isWhole ? EXIT.done : EXIT.failed;
 }
 
 interface Copying {
   readonly last: number;
   readonly chains: StreamChains;
-  readonly erased: ErasedStreams;
-  /** Number of the first leaf of the ledger that is not intact, or null if all are. */
-  readonly cutAt: number | null;
   readonly target: string;
 }
 
 /**
  * Copies the intact streams to a new log, in the order of the log, and bars the erased ones. Of a ledger that is not intact it
- * copies the leaves before the fault, whose tree is that of the earlier checkpoints. Of those after it, it appends the
- * erasures, because nothing else holds them; a service adds the runs again.
- *
- * @returns how many events it has copied, and how many leaves from before a fault of the ledger
+ * copies the leaves that it can read, because nothing else holds the erasures. Returns the number of events.
  */
-async function copied({ salvage }: ReadOnlyLog, { last, chains, erased, cutAt, target }: Copying) {
-  let [events, leaves, nextLeaf] = [0, 0, 0];
+async function copied({ salvage }: ReadOnlyLog, { last, chains, target }: Copying): Promise<number> {
+  let [events, leaves] = [0, 0];
   const copy = await openEmbeddedLog({ file: target });
   try {
     let appends: Promise<unknown>[] = [];
     for (const event of salvage.events(last)) {
-      if ('reason' in event || chains.faults.has(event.stream) || erased.names.has(event.stream)) continue;
+      if ('reason' in event || chains.faults.has(event.stream) || chains.erased.has(event.stream)) continue;
       let { revision } = event;
       if (event.stream === LEDGER_STREAM) {
-        if (cutAt === null || revision < cutAt) leaves += 1;
-        else if (!erased.leaves.has(revision)) continue;
-        revision = nextLeaf;
-        nextLeaf += 1;
+        if (!isLeaf(event)) continue;
+        revision = leaves;
+        leaves += 1;
       }
       // The log writes concurrent appends in the order of the calls.
       appends.push(copy.append(event.stream, [newEventOf(event)], revision === 0 ? 'none' : revision - 1));
@@ -142,11 +123,19 @@ async function copied({ salvage }: ReadOnlyLog, { last, chains, erased, cutAt, t
       appends = [];
     }
     await Promise.all(appends);
-    if (erased.names.size > 0) await copy.remove([...erased.names]);
+    if (chains.erased.size > 0) await copy.remove([...chains.erased]);
   } finally {
     await copy.close();
   }
-  return { events, leaves };
+  return events;
+}
+
+function isLeaf(event: RecordedEvent): boolean {
+  try {
+    return Boolean(leafOf(event));
+  } catch {
+    return false;
+  }
 }
 
 /** A stream's display name: its kind and its id. */

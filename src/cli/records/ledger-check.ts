@@ -1,12 +1,19 @@
-/** Compares the ledger in a folder with the runs that it names, and with checkpoints. */
-import type { RecordedEvent } from '../../eventlog/port.js';
+/** Compares the ledger of a log with the streams that it names, and with a checkpoint. */
 import type { ReadOnlyLog } from '../../eventlog/embedded/read-only.js';
 import { LedgerCorrupt } from '../../ledger/errors.js';
-import type { Leaf } from '../../ledger/events.js';
-import { CHECKPOINTS_STREAM, LEDGER_STREAM, checkpointEventOf, entryOf, leafOf } from '../../ledger/events.js';
-import type { TreeHead } from '../../ledger/note.js';
+import type { RunLeaf } from '../../ledger/events.js';
+import {
+  CHECKPOINTS_STREAM,
+  LEDGER_STREAM,
+  checkpointEventOf,
+  entryOf,
+  lackOf,
+  leafOf,
+  treeIn,
+} from '../../ledger/events.js';
+import type { Checkpoint } from '../../ledger/note.js';
 import { checkpointIn } from '../../ledger/note.js';
-import { MerkleTree, leafHash } from '../../ledger/tree.js';
+import { leafHash } from '../../ledger/tree.js';
 import { runStream } from '../../run/events.js';
 import type { StreamChains } from './stream-chains.js';
 
@@ -17,78 +24,53 @@ export interface LedgerDifference {
   readonly what: string;
 }
 
-/** A leaf whose run has another record, or none although no later leaf erases the run. */
-interface Misfit extends LedgerDifference {
-  readonly runId: string;
-  readonly isMissing: boolean;
-}
-
 /**
- * Reads the ledger of a log whose other streams have been read.
+ * Reads the ledger of a log whose other streams have been read. Without a saved checkpoint it omits the faults of `chains`.
  *
- * @param saved a checkpoint that is kept elsewhere, or null to compare with the recorded ones
+ * @param saved a checkpoint that is kept elsewhere, or null to compare with the newest recorded one
  * @returns the differences, the one at the smallest size first
  */
 export async function ledgerDifferences(
   log: ReadOnlyLog,
   chains: StreamChains,
-  saved: TreeHead | null,
+  saved: Checkpoint | null,
 ): Promise<readonly LedgerDifference[]> {
-  const checkpoints = saved === null ? await recordedCheckpoints(log) : new Map([[saved.size, saved]]);
   const found: LedgerDifference[] = [];
-  const misfits: Misfit[] = [];
-  const erased = new Set<string>();
-  const tree = new MerkleTree();
-  const take = (event: RecordedEvent): void => {
-    tree.add(leafHash(entryOf(event)));
-    const { size } = tree;
-    const leaf = leafOf(event);
-    if (leaf.kind === 'run') misfits.push(...misfitOf(leaf, chains).map((misfit) => ({ ...misfit, size })));
-    else if (leaf.what === 'run') erased.add(leaf.id);
-    const root = checkpoints.get(size)?.root.equals(tree.root());
-    if (root === false) found.push({ size, what: 'the root of the ledger is not the root in the checkpoint' });
-  };
+  const tree = treeIn(log);
   try {
-    for await (const event of log.readStream(LEDGER_STREAM)) take(event);
+    for await (const event of log.readStream(LEDGER_STREAM)) {
+      tree.add(leafHash(entryOf(event)));
+      const leaf = leafOf(event);
+      const what = leaf.kind === 'run' ? misfitOf(leaf, chains, saved === null) : null;
+      if (what !== null) found.push({ size: tree.size, what });
+    }
+    const checkpoint = saved ?? (await newestCheckpoint(log));
+    const lack = checkpoint && (await lackOf(tree, checkpoint));
+    if (lack !== null) found.push(lack);
   } catch (error) {
     if (!(error instanceof LedgerCorrupt)) throw error;
     found.push({ size: tree.size + 1, what: error.message });
   }
-  const largest = [...checkpoints.keys()].reduce((one, other) => Math.max(one, other), 0);
-  if (tree.size < largest)
-    found.push({ size: tree.size + 1, what: `the ledger ends before it, and the checkpoint covers ${largest} leaves` });
-  return [...found, ...misfits.filter(({ runId, isMissing }) => !isMissing || !erased.has(runId))]
-    .filter(({ size }) => saved === null || size <= saved.size)
-    .sort((one, other) => one.size - other.size);
+  return found.filter(({ size }) => saved === null || size <= saved.size).sort((a, b) => a.size - b.size);
 }
 
-/** Why the record of a run does not fit its leaf; empty if it does. */
-function misfitOf(
-  { runId, headHash, events }: Extract<Leaf, { kind: 'run' }>,
-  chains: StreamChains,
-): readonly Omit<Misfit, 'size'>[] {
+/** Why the record of a run does not fit its leaf, or null if it does, or if its chain is broken and the caller has said so. */
+function misfitOf({ runId, headHash, events }: RunLeaf, chains: StreamChains, isSaid: boolean): string | null {
   const stream = runStream(runId);
   const end = chains.endOf(stream);
   if (end === null)
-    return [{ runId, isMissing: true, what: `the record of run ${runId} is missing, and no leaf erases it` }];
+    return chains.erased.has(stream) ? null : `the record of run ${runId} is missing, and no leaf erases it`;
   const fault = chains.faults.get(stream);
-  if (fault !== undefined)
-    return [{ runId, isMissing: false, what: `event ${fault.revision} of run ${runId}: ${fault.reason}` }];
-  if (end.hash === headHash && end.revision === events - 1) return [];
-  return [{ runId, isMissing: false, what: `the record of run ${runId} is not the one in the ledger` }];
+  if (fault !== undefined) return isSaid ? null : `event ${fault.revision} of run ${runId}: ${fault.reason}`;
+  const isSame = end.hash === headHash && end.revision === events - 1;
+  return isSame ? null : `the record of run ${runId} is not the one in the ledger`;
 }
 
-/** The recorded checkpoints of the newest origin, by size. */
-async function recordedCheckpoints(log: ReadOnlyLog): Promise<ReadonlyMap<number, TreeHead>> {
-  const found = new Map<number, TreeHead>();
-  let origin: string | null = null;
-  for await (const recorded of log.readStream(CHECKPOINTS_STREAM)) {
+/** The newest recorded checkpoint, or null if there is none. @throws {LedgerCorrupt} */
+async function newestCheckpoint(log: ReadOnlyLog): Promise<Checkpoint | null> {
+  for await (const recorded of log.readStream(CHECKPOINTS_STREAM, { direction: 'backwards' })) {
     const { type, data } = checkpointEventOf(recorded);
-    if (type !== 'CheckpointSigned') continue;
-    const checkpoint = checkpointIn(data.note);
-    if (checkpoint.origin !== origin) found.clear();
-    origin = checkpoint.origin;
-    found.set(checkpoint.size, checkpoint);
+    if (type === 'CheckpointSigned') return checkpointIn(data.note);
   }
-  return found;
+  return null;
 }

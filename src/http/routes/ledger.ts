@@ -53,7 +53,7 @@ function checkpointRoute({ ledger: { checkpoints } }: HttpContext): Route {
 }
 
 function tileRoute(http: HttpContext): Route {
-  const { ledger } = http.ledger;
+  const { ledger } = http;
   return {
     ...LEDGER,
     path: '/ledger/tile/{level}/{+tile}',
@@ -64,7 +64,7 @@ function tileRoute(http: HttpContext): Route {
     success: { status: 200, description: 'The tile', schema: null, mediaType: BYTES },
     problems: [404],
     async handle(ctx) {
-      const tile = tileIn(ctx, ledger.tree.size);
+      const tile = tileIn(ctx, ledger.ledger.tree.size);
       const parts = tile && (await http.withinDeadline(partsOf(tile, ledger)));
       if (tile === null || parts?.length !== tile.width)
         throw new RequestRefused(`The ledger has no tile "${ctx.path}"`, { status: 404 });
@@ -96,12 +96,9 @@ function tileIn(ctx: RouterContext, size: number): TileAt | null {
   return { level: level === 'entries' ? null : Number(level), number, width: Number(width) };
 }
 
-async function partsOf(
-  { level, number, width }: TileAt,
-  ledger: LedgerOfService['ledger'],
-): Promise<readonly Buffer[]> {
-  if (level !== null && level > 0) return ledger.tree.tile(level, number, width) ?? [];
-  const entries = await ledger.entries(number, width);
+async function partsOf({ level, number, width }: TileAt, of: LedgerOfService): Promise<readonly Buffer[]> {
+  if (level !== null && level > 0) return of.ledger.tree.tile(level, number, width) ?? [];
+  const entries = await of.entries(number, width);
   return entries.map((entry) => (level === 0 ? leafHash(entry) : withLength(entry)));
 }
 
@@ -149,6 +146,6 @@ async function proofOf(
   const { note, covered } = checkpoints;
   if (found === null || note === null || found.index >= covered) return null;
   const { index, entry } = found;
-  const path = await ledger.tree.inclusion(index, covered, ledger.leafHashes);
+  const path = await ledger.tree.inclusion(index, covered);
   return proofText({ entry, index, path }, note);
 }
