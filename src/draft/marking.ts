@@ -9,8 +9,6 @@ export interface Marking {
   readonly runId: string;
   /** Hash of the run's last event. */
   readonly headHash: string;
-  /** Ids of the runs that its councils have started. */
-  readonly childRuns: readonly string[];
   /** Who let the run, and those that its councils have started, go on at their pauses, and when (ISO 8601). */
   readonly approvals: readonly { readonly by: string; readonly at: string }[];
   /** The IPTC digital source type: another one if a person has changed the draft. */
@@ -26,10 +24,11 @@ export type ReadEvents = <T>(
 
 type RunRequest = Extract<RunEvent, { type: 'RunRequested' }>['data'];
 
-/** What one record says of a draft. */
-interface Own extends Omit<Marking, 'runId' | 'sourceType'> {
+/** What one record says of a draft, or it and those that belong to it. */
+interface Made extends Pick<Marking, 'council' | 'models' | 'headHash' | 'approvals'> {
   readonly isChanged: boolean;
   readonly request: RunRequest | null;
+  readonly childRuns: readonly string[];
 }
 
 /**
@@ -37,51 +36,36 @@ interface Own extends Omit<Marking, 'runId' | 'sourceType'> {
  * parents did up to the fork point, as far as their records can still be read.
  */
 export async function markingOf(runId: string, read: ReadEvents): Promise<Marking | null> {
-  const own = await read(runId, (events) => ownOf(events));
-  if (own.request === null) return null;
-  let { models, approvals, isChanged, childRuns } = own;
-  let request: RunRequest | null = own.request;
-  while (request?.parent) {
-    const found: Own | null = await ownOfParent(request.parent, request, read);
-    if (found === null) break;
-    models = [...new Set([...found.models, ...models])];
-    approvals = [...found.approvals, ...approvals];
-    isChanged ||= found.isChanged;
-    childRuns = [...new Set([...found.childRuns, ...childRuns])];
-    ({ request } = found);
-  }
-  for (const child of childRuns) {
-    const mark = await markingOf(child, read).catch(() => null);
-    if (mark === null) continue;
-    models = [...new Set([...models, ...mark.models])];
-    approvals = [...approvals, ...mark.approvals];
-    isChanged ||= mark.sourceType === 'compositeWithTrainedAlgorithmicMedia';
-  }
+  const made = await madeIn(runId, read);
+  if (made === null) return null;
+  const { council, models, headHash, approvals, isChanged } = made;
   const sourceType = isChanged ? 'compositeWithTrainedAlgorithmicMedia' : 'trainedAlgorithmicMedia';
-  const { council, headHash } = own;
-  return { council, models, runId, headHash, childRuns, approvals, sourceType };
+  return { council, models, runId, headHash, approvals, sourceType };
 }
 
-/** What a parent had recorded up to the fork point, or null if its record cannot be read or is another one. */
-async function ownOfParent(
-  { runId, at, hash }: NonNullable<RunRequest['parent']>,
-  { changes }: RunRequest,
-  read: ReadEvents,
-): Promise<Own | null> {
-  // A fork with changes opens the pause again that the parent decided at the fork point.
-  const isReopened = Object.values(changes ?? {}).some((each) => (Array.isArray(each) ? each.length > 0 : each));
-  try {
-    const found = await read(runId, (events) => ownOf(events, isReopened ? at : null), at + 1);
-    return found.headHash === hash ? found : null;
-  } catch {
-    return null;
-  }
+/** @param fork the request that continues the run, or null if all of the run counts */
+async function madeIn(runId: string, read: ReadEvents, fork: RunRequest | null = null): Promise<Made | null> {
+  const end = fork?.parent ?? null;
+  const own = await read(runId, (events) => ownOf(events, fork), end === null ? undefined : end.at + 1);
+  const { request, headHash, childRuns } = own;
+  if (request === null || headHash !== (end?.hash ?? headHash)) return null;
+  // A record that is erased or damaged says nothing.
+  const orNull = (of: string, by?: RunRequest): Promise<Made | null> => madeIn(of, read, by).catch(() => null);
+  const all = [request.parent ? await orNull(request.parent.runId, request) : null, own];
+  for (const child of childRuns) all.push(await orNull(child));
+  const found = all.filter((each) => each !== null);
+  return {
+    ...own,
+    models: [...new Set(found.flatMap(({ models }) => models))],
+    approvals: found.flatMap(({ approvals }) => approvals),
+    isChanged: found.some(({ isChanged }) => isChanged),
+  };
 }
 
-/** @param reopened number of a decision that does not count, or null */
-async function ownOf(events: AsyncIterable<RunEvent>, reopened: number | null = null): Promise<Own> {
+async function ownOf(events: AsyncIterable<RunEvent>, fork: RunRequest | null): Promise<Made> {
+  const reopened = fork === null ? null : reopenedBy(fork);
   let [headHash, isChanged] = ['', false];
-  let request: Own['request'] = null;
+  let request: Made['request'] = null;
   const models = new Set<string>();
   const childRuns = new Set<string>();
   const approvals: { by: string; at: string }[] = [];
@@ -96,6 +80,12 @@ async function ownOf(events: AsyncIterable<RunEvent>, reopened: number | null = 
   }
   const council = request?.blueprintName ?? 'Built-in council';
   return { council, models: [...models], headHash, childRuns: [...childRuns], approvals, isChanged, request };
+}
+
+/** A fork with changes opens the pause again that the parent decided at the fork point: then its number, else null. */
+function reopenedBy({ parent, changes }: RunRequest): number | null {
+  const hasChanges = Object.values(changes ?? {}).some((each) => (Array.isArray(each) ? each.length > 0 : each));
+  return parent && hasChanges ? parent.at : null;
 }
 
 /** The models that an event names; the record of a council's run may be erased when its parent's is read. */
@@ -119,24 +109,24 @@ export function changesDraft(event: RunEvent): boolean {
   return fields.some((field) => field === 'current_draft' || field === 'branches');
 }
 
-/** The address of a digital source type in IPTC's vocabulary. */
-function sourceTypeUrl({ sourceType }: Marking): string {
-  return `http://cv.iptc.org/newscodes/digitalsourcetype/${sourceType}`;
+function fieldsOf(marking: Marking) {
+  const { council, models, runId, headHash, approvals, sourceType } = marking;
+  return {
+    council,
+    models,
+    run_id: runId,
+    head_hash: headHash,
+    approved: approvals,
+    digital_source_type: `http://cv.iptc.org/newscodes/digitalsourcetype/${sourceType}`,
+  };
 }
 
 /** The mark as names and values, for the properties of a document and the `meta` elements of a page. */
 export function markProperties(marking: Marking): readonly (readonly [name: string, value: string])[] {
-  const { council, models, runId, headHash, childRuns, approvals } = marking;
-  const children = [['child-runs', childRuns.join(', ')] as const];
-  return [
-    ['council', council],
-    ['models', models.join(', ')],
-    ['run-id', runId],
-    ['head-hash', headHash],
-    ...(childRuns.length === 0 ? [] : children),
-    ['approved', approvals.map(({ by, at }) => `${by} at ${at}`).join(', ')],
-    ['digital-source-type', sourceTypeUrl(marking)],
-  ];
+  const approved = marking.approvals.map(({ by, at }) => `${by} at ${at}`);
+  return Object.entries({ ...fieldsOf(marking), approved }).map(
+    ([name, value]) => [name.replaceAll('_', '-'), typeof value === 'string' ? value : value.join(', ')] as const,
+  );
 }
 
 /** The mark as one sentence for readers. */
@@ -148,17 +138,7 @@ export function markLine({ council, models, runId, approvals, sourceType }: Mark
 
 /** The mark as YAML front matter of a Markdown file. */
 export function frontMatter(marking: Marking): string {
-  const { council, models, runId, headHash, childRuns, approvals } = marking;
   // A JSON text is YAML.
-  const fields = {
-    council,
-    models,
-    run_id: runId,
-    head_hash: headHash,
-    ...(childRuns.length > 0 && { child_runs: childRuns }),
-    approved: approvals,
-    digital_source_type: sourceTypeUrl(marking),
-  };
-  const lines = Object.entries(fields).map(([name, value]) => `${name}: ${JSON.stringify(value)}`);
+  const lines = Object.entries(fieldsOf(marking)).map(([name, value]) => `${name}: ${JSON.stringify(value)}`);
   return `---\n${lines.join('\n')}\n---\n\n`;
 }
