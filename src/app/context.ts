@@ -10,6 +10,7 @@ import { FailureDetector } from '../cluster/failure-detector.js';
 import { CorruptDocuments } from '../documents/verify.js';
 import type { EventLog } from '../eventlog/port.js';
 import type { BoundedModel } from '../models/bounded.js';
+import { erasureIn } from '../ledger/events.js';
 import type { BlueprintList } from '../projections/blueprints.js';
 import { blueprintList } from '../projections/blueprints.js';
 import type { DocumentList } from '../projections/documents.js';
@@ -20,10 +21,10 @@ import { LogFeed } from '../projections/log-feed.js';
 import { draftParser } from './draft-parser.js';
 import { Projector } from '../projections/projector.js';
 import { readUpToDate } from '../projections/read-up-to-date.js';
+import type { History } from '../projections/run-history.js';
 import type { ReadModels } from '../projections/read-models.js';
 import { openReadModels } from '../projections/read-models.js';
 import { RunQueries } from '../projections/run-queries.js';
-import type { Erasure } from '../run/errors.js';
 import { RUN_ENDS } from '../run/events.js';
 import { Deadlines } from '../run/runs/deadlines.js';
 import type { RunActor } from '../run/runs/actor.js';
@@ -43,7 +44,6 @@ import { Readiness } from './readiness.js';
 import type { OpenedRecord } from './record.js';
 import { VIEWS_FILE, openRecord, watchedLog } from './record.js';
 import { Recovery } from './recovery.js';
-import { documentErasedAt, erasureOf } from './erasures.js';
 import { faultReporter } from './fault-reporter.js';
 import { RunAudits } from './run-audits.js';
 import { SchemaChecker } from '../jsonschema/schema-checker.js';
@@ -122,21 +122,16 @@ export async function createContext(config: ContextConfig, deps: ContextDeps, re
     record.seen.start();
     const counts = new Counts(providerNames(deps.model));
     // The views, which know it, need the log first.
-    const erasure = {
-      of: (_: string): Promise<Erasure | null> => Promise.resolve(null),
-      ofDocument: (_: string): Promise<number | null> => Promise.resolve(null),
-    };
+    let history: History | null = null;
     const log = watchedLog(record.log, {
       system: deps.system,
       isEmbedded: config.eventStore === null,
       onAppended: (ms) => counts.onAppended(ms),
-      erasureOf: (runId) => erasure.of(runId),
-      documentErasedAt: (id) => erasure.ofDocument(id),
+      // The views may lack it: another instance has recorded it a moment ago, or they are rebuilt.
+      erasedAs: async (what, id) => (await history?.erasedAs(what, id)) ?? (await erasureIn(record.log, what, id)),
     });
     const stores = { ...(await openStores(config, deps, { ...record, log })), counts };
-    const erasures = { log: record.log, history: stores.history };
-    erasure.of = (runId) => erasureOf(runId, erasures);
-    erasure.ofDocument = (id) => documentErasedAt(id, erasures);
+    ({ history } = stores);
     const runs = createRuns(config, deps, stores);
     const readSide = createReadSide(deps, stores, runs);
     connect(deps, { ...stores, ...runs, ...readSide });

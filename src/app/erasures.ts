@@ -11,24 +11,22 @@ import { hashOf } from '../eventsourcing/hash-chain.js';
 import type { ParentRun } from '../generated/schemas.js';
 import { LedgerCorrupt } from '../ledger/errors.js';
 import type { ErasureLeaf } from '../ledger/events.js';
-import { LEDGER_STREAM, erasureIn, leafOf } from '../ledger/events.js';
-import type { Ledger } from '../ledger/ledger.js';
+import { LEDGER_STREAM, leafOf } from '../ledger/events.js';
+import type { Erasing, Ledger } from '../ledger/ledger.js';
 import type { History } from '../projections/run-history.js';
 import type { Projector } from '../projections/projector.js';
 import type { RunSummary } from '../projections/run-summary.js';
 import { RunErased, RunUnfinished, RunUnknown } from '../run/errors.js';
-import type { Erasure } from '../run/errors.js';
 import { runStream } from '../run/events.js';
+import { wait } from '../system/async/deadline.js';
 import { Sequencer, TaskTracker } from '../system/async/tasks.js';
 import type { Logger } from '../system/logger.js';
 import type { System } from '../system/system.js';
 
 /** Most runs that are erased together. */
 const MAX_TOGETHER = 500;
-/** Wait before an instance completes the erasures of another one, in milliseconds. */
-const COMPLETE_AFTER_MS = 1_000;
-/** Wait after a failure, in milliseconds. */
-const RETRY_MS = 5_000;
+/** Time between two looks for erasures to complete: of another instance, or after a failure. In milliseconds. */
+const LOOK_MS = 2_000;
 
 export interface ErasuresDeps {
   readonly log: EventLog;
@@ -49,7 +47,7 @@ export interface ErasureCause {
 }
 
 /** An erasure as it is recorded, with the stream that it removes. */
-interface Erased extends Pick<ErasureLeaf, 'what' | 'id'> {
+interface ErasedStream extends Pick<ErasureLeaf, 'what' | 'id'> {
   readonly stream: string;
 }
 
@@ -58,10 +56,9 @@ export class Erasures {
   readonly #deps: ErasuresDeps;
   readonly #tasks = new TaskTracker();
   /** Erasures with a leaf that this instance has not completed, by stream. */
-  readonly #pending = new Map<string, Erased>();
+  readonly #pending = new Map<string, ErasedStream>();
   /** Erasures of documents run one after the other, so that one of several equal requests finds the document. */
   readonly #ofDocuments = new Sequencer();
-  #cancelTimer: (() => void) | null = null;
 
   constructor(deps: ErasuresDeps) {
     this.#deps = deps;
@@ -79,8 +76,8 @@ export class Erasures {
     return this.#tasks.track(this.#eraseRuns(runIds, cause));
   }
 
-  async #eraseRuns(runIds: readonly string[], { actor, reason }: ErasureCause): Promise<void> {
-    const { log, projector, history, ledger, system } = this.#deps;
+  async #eraseRuns(runIds: readonly string[], cause: ErasureCause): Promise<void> {
+    const { log, projector, history } = this.#deps;
     // 1. All have ended.
     const ends = new Map(await this.#endsOf(runIds));
     // 2. So have the runs that their councils have started, and those that wait for them. The views know all of these.
@@ -89,23 +86,31 @@ export class Erasures {
     for (const runId of runIds) await this.#assertNotAwaited(runId, stored.get(runId)?.parentRun?.runId ?? null);
     for (const [id, end] of await this.#endsOf([...stored.keys()].filter((each) => !ends.has(each)))) ends.set(id, end);
     // A run comes after those below it: after a crash in between it is there to be erased again.
-    const ids = [...new Set([...stored.keys(), ...runIds])];
-    for (let from = 0; from < ids.length; from += MAX_TOGETHER) {
-      const together = ids.slice(from, from + MAX_TOGETHER);
-      const leaves: ErasureLeaf[] = [];
-      const kept = new Map<string, string>();
-      for (const id of together) {
-        const [end, run] = [ends.get(id) ?? null, stored.get(id)];
-        if (end === null) continue;
-        const ended = { events: end.revision + 1, headHash: hashOf(end), erasedAt: system.now() };
-        leaves.push({ kind: 'erasure', what: 'run', id, ...ended, reason, actor });
-        if (run !== undefined) kept.set(id, JSON.stringify(withoutTexts(run)));
-      }
-      // 3. The leaves. Once they are folded, lists and searches here hold the runs no more.
-      if (leaves.length > 0) await ledger.erase(leaves, { kept, after: -1 });
-      // 4. The events and every byte that is left.
-      await this.#complete(together.map((id) => ({ what: 'run', id, stream: runStream(id) })));
+    const erasing: Erasing[] = [];
+    for (const id of new Set([...stored.keys(), ...runIds])) {
+      const [end, run] = [ends.get(id) ?? null, stored.get(id)];
+      if (end === null) continue;
+      const kept = run && { kept: JSON.stringify(withoutTexts(run)) };
+      erasing.push({ leaf: this.#leafOf('run', id, end, cause), after: -1, ...kept });
     }
+    for (let from = 0; from < erasing.length; from += MAX_TOGETHER)
+      await this.#erase(erasing.slice(from, from + MAX_TOGETHER));
+  }
+
+  async #erase(erasing: readonly Erasing[]): Promise<void> {
+    // The leaves. Once they are folded, lists and searches here hold the texts no more.
+    await this.#deps.ledger.erase(erasing);
+    // The events and every byte that is left. An earlier leaf may be that of an erasure that was cut off.
+    for (const { leaf, kept } of erasing) {
+      const erased = erasedStream(leaf, kept);
+      this.#pending.set(erased.stream, erased);
+    }
+    await this.#complete();
+  }
+
+  #leafOf(what: ErasureLeaf['what'], id: string, last: RecordedEvent, { actor, reason }: ErasureCause): ErasureLeaf {
+    const erasedAt = this.#deps.system.now();
+    return { kind: 'erasure', what, id, events: last.revision + 1, headHash: hashOf(last), erasedAt, reason, actor };
   }
 
   /** A parent that has not ended continues with the run after a crash. @throws {RunUnfinished} */
@@ -132,16 +137,11 @@ export class Erasures {
     return this.#tasks.track(this.#ofDocuments.run(() => this.#eraseDocument(documentId, cause)));
   }
 
-  async #eraseDocument(id: string, { actor, reason }: ErasureCause): Promise<void> {
-    const { log, ledger, system } = this.#deps;
-    const last = await lastEvent(log, documentStream(id));
+  async #eraseDocument(id: string, cause: ErasureCause): Promise<void> {
+    const last = await lastEvent(this.#deps.log, documentStream(id));
     if (last === null) throw new DocumentUnknown({ documentId: id });
-    const { stream } = last;
-    const erased = { events: last.revision + 1, headHash: hashOf(last), erasedAt: system.now() };
-    const leaf = { kind: 'erasure', what: 'document', id, ...erased, reason, actor } as const;
-    const after = Number(stream.split('+')[1] ?? -1);
-    await ledger.erase([leaf], { kept: new Map([[id, stream]]), after });
-    await this.#complete([{ what: 'document', id, stream }]);
+    const after = Number(last.stream.split('+')[1] ?? -1);
+    await this.#erase([{ leaf: this.#leafOf('document', id, last, cause), after, kept: last.stream }]);
   }
 
   /** The event that ended a run, or null if the run is erased. @throws {RunUnknown | RunUnfinished} */
@@ -157,8 +157,11 @@ export class Erasures {
     }
   }
 
-  async #complete(erased: readonly Erased[]): Promise<void> {
+  /** Removes the events of all erasures that have a leaf, and what is left of their texts here. */
+  async #complete(): Promise<void> {
     const { log, history, documents, forget, projector } = this.#deps;
+    const erased = [...this.#pending.values()];
+    if (erased.length === 0) return;
     // The views here may still have to fold the events, and then the leaf: before that, they would write the texts again.
     await projector.waitFor(await log.head(), this.#tasks.signal);
     for (const { what, id } of erased) if (what === 'run') forget(id);
@@ -170,7 +173,7 @@ export class Erasures {
     for (const { stream } of erased) this.#pending.delete(stream);
   }
 
-  /** Completes what a crash or a failure has cut off before the start. */
+  /** Completes what a crash or a failure has cut off before the start, and from then on what comes. */
   async recover(): Promise<void> {
     const { log, documents, ledger } = this.#deps;
     for (const event of ledger.erasures) {
@@ -181,7 +184,8 @@ export class Erasures {
       if (erased.what === 'document' && (await lastEvent(log, erased.stream))?.stream === erased.stream)
         documents.onDocumentErased(erased.id);
     }
-    await this.#completePending();
+    await this.#completeOrLog();
+    void this.#tasks.track(this.#work());
   }
 
   /** Receives each leaf; another instance may have added it, and its texts are in the files of this one too. */
@@ -190,72 +194,48 @@ export class Erasures {
     if (erased === null) return;
     this.#pending.set(erased.stream, erased);
     if (erased.what === 'document') this.#deps.documents.onDocumentErased(erased.id);
-    this.#completeIn(COMPLETE_AFTER_MS);
   }
 
-  #completeIn(delayMs: number): void {
-    const { system } = this.#deps;
-    if (this.#tasks.isEnding) return;
-    this.#cancelTimer ??= system.after(delayMs, () => {
-      this.#cancelTimer = null;
-      void this.#completePending();
-    });
+  async #work(): Promise<void> {
+    const { signal } = this.#tasks;
+    for (;;) {
+      await wait(this.#deps.system, LOOK_MS, signal);
+      if (signal.aborted) return;
+      await this.#completeOrLog();
+    }
   }
 
-  async #completePending(): Promise<void> {
-    if (this.#pending.size === 0) return;
+  async #completeOrLog(): Promise<void> {
     try {
-      await this.#tasks.track(this.#complete([...this.#pending.values()]));
+      await this.#tasks.track(this.#complete());
     } catch (err) {
       if (this.#tasks.isEnding) return;
       this.#deps.logger.error({ err }, 'erasures: failed to remove the events of erased runs; trying again');
-      this.#completeIn(RETRY_MS);
     }
   }
 
   /** Waits for the erasures under way; the next start completes others. */
   async stop(): Promise<void> {
-    this.#cancelTimer?.();
     await this.#tasks.end();
   }
 }
 
 /** What an event of the log erases, or null if it is no erasure or cannot be read. */
-export function erasedBy(event: RecordedEvent): Erased | null {
+export function erasedBy(event: RecordedEvent): ErasedStream | null {
   if (event.stream !== LEDGER_STREAM) return null;
   try {
     const leaf = leafOf(event);
     if (leaf.kind === 'run') return null;
-    const [{ what, id }, { kept = '' }] = [leaf, event.metadata];
-    const ofDocument = documentIdOf(kept) === id ? kept : documentStream(id);
-    return { what, id, stream: what === 'run' ? runStream(id) : ofDocument };
+    return erasedStream(leaf, event.metadata['kept']);
   } catch (error) {
     if (error instanceof LedgerCorrupt) return null;
     throw error;
   }
 }
 
-/**
- * The erasure of a run whose events are gone, or null if there is none. The views may lack it, because another instance has
- * recorded it a moment ago or because they are rebuilt.
- */
-export async function erasureOf(
-  runId: string,
-  { log, history }: { readonly log: Pick<EventLog, 'readStream'>; readonly history: Pick<History, 'erasedAs'> },
-): Promise<Erasure | null> {
-  const known = await history.erasedAs('run', runId);
-  if (known !== null) return { at: known.at, by: known.by, reason: known.reason };
-  const leaf = await erasureIn(log, { what: 'run', id: runId });
-  return leaf && { at: leaf.erasedAt, by: leaf.actor, reason: leaf.reason };
-}
-
-/** The number of the leaf of a document's newest erasure, or null. */
-export async function documentErasedAt(
-  id: string,
-  { log, history }: { readonly log: Pick<EventLog, 'readStream'>; readonly history: Pick<History, 'erasedAs'> },
-): Promise<number | null> {
-  const known = await history.erasedAs('document', id);
-  return known?.index ?? (await erasureIn(log, { what: 'document', id }))?.index ?? null;
+function erasedStream({ what, id }: ErasureLeaf, kept = ''): ErasedStream {
+  if (what === 'run') return { what, id, stream: runStream(id) };
+  return { what, id, stream: documentIdOf(kept) === id ? kept : documentStream(id) };
 }
 
 /** What the totals count of a run. It names each field that stays, because what stays is in the ledger for ever. */

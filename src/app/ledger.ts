@@ -64,11 +64,10 @@ export async function startLedger(context: Context, config: Config, deps: Ledger
   const signer = signerOf(origin, config, deps);
   const witnesses = config.ledger.witnesses.map(witnessOf);
   const onFault = (err: unknown): void => logger.error({ err }, 'ledger: failed to add leaves; trying again');
-  const erasureOf = async (...[what, id]: Parameters<typeof history.erasedAs>): Promise<number | null> =>
-    (await history.erasedAs(what, id))?.index ?? null;
+  const erasedAs = history.erasedAs.bind(history);
   const endedWithoutLeaf = (max: number, signal: AbortSignal): Promise<readonly string[]> =>
     readUpToDateUntil({ log, projector }, () => history.endedWithoutLeaf(max), signal);
-  const ledger = new Ledger({ log, system, members, projector, endedWithoutLeaf, erasureOf, onFault });
+  const ledger = new Ledger({ log, system, members, projector, endedWithoutLeaf, erasedAs, onFault });
   const rules = { origin, signer, intervalMs, witnesses, post };
   const checkpoints = new Checkpoints({ log, system, instanceId, logger, ledger, members, ...rules });
   projector.subscribe(ledger, checkpoints);

@@ -16,7 +16,7 @@ import { BlueprintCorrupt } from '../blueprint/errors.js';
 import { blueprintIdOf } from '../blueprint/events.js';
 import { DocumentCorrupt } from '../documents/errors.js';
 import { documentIdOf, documentStreamSince } from '../documents/events.js';
-import type { Erasure } from '../run/errors.js';
+import type { Erased, ErasureLeaf } from '../ledger/events.js';
 import { RunCorrupt, RunErased } from '../run/errors.js';
 import { runIdOf } from '../run/events.js';
 import { WebhookCorrupt } from '../webhooks/errors.js';
@@ -105,23 +105,20 @@ export function watchedLog(
     system,
     isEmbedded,
     onAppended,
-    erasureOf,
-    documentErasedAt,
+    erasedAs,
   }: {
     readonly system: Pick<System, 'monotonicMs'>;
     readonly isEmbedded: boolean;
     /** Receives the time from the call of an append to its acknowledgement, in milliseconds. */
     readonly onAppended: (ms: number) => void;
-    /** The erasure of a run, or null if none is recorded. */
-    readonly erasureOf: (runId: string) => Promise<Erasure | null>;
-    /** The number of the leaf of a document's newest erasure, or null if none is recorded. */
-    readonly documentErasedAt: (documentId: string) => Promise<number | null>;
+    /** The newest erasure of a run or a document, or null if none is recorded. */
+    readonly erasedAs: (what: ErasureLeaf['what'], id: string) => Promise<Erased | null>;
   },
 ): EventLog {
   const faultOf = async (error: unknown, place: EventAt): Promise<unknown> => {
     const runId = error instanceof StreamRemoved ? runIdOf(place.stream) : null;
     if (runId === null) return isEmbedded ? recordFault(error, place) : error;
-    const erased = await erasureOf(runId);
+    const erased = await erasedAs('run', runId);
     if (erased !== null) return new RunErased({ runId, erased });
     const reason = 'its events were removed from the log, and no erasure is recorded';
     return new RunCorrupt({ runId, seq: 0, reason }, { cause: error });
@@ -129,9 +126,9 @@ export function watchedLog(
   /** The stream of a document that took the place of a removed one, or null if there is none. */
   const successorOf = async (error: unknown, stream: string): Promise<string | null> => {
     const documentId = error instanceof StreamRemoved ? documentIdOf(stream) : null;
-    const leaf = documentId === null ? null : await documentErasedAt(documentId);
-    if (documentId === null || leaf === null) return null;
-    const successor = documentStreamSince(documentId, leaf);
+    const erased = documentId === null ? null : await erasedAs('document', documentId);
+    if (documentId === null || erased === null) return null;
+    const successor = documentStreamSince(documentId, erased.index);
     return successor === stream ? null : successor;
   };
   async function* read(

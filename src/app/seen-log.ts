@@ -139,10 +139,10 @@ async function seenEvent(log: EventLog, stream: string, revision: number): Promi
     return await lastEvent(log, stream, revision);
   } catch (error) {
     if (!(error instanceof StreamRemoved)) throw error;
-    const [runId, documentId] = [runIdOf(stream), documentIdOf(stream)];
-    const of =
-      runId === null ? ({ what: 'document', id: documentId ?? '' } as const) : ({ what: 'run', id: runId } as const);
-    return (await erasureIn(log, of)) === null ? null : 'erased';
+    const runId = runIdOf(stream);
+    const erasure =
+      runId === null ? erasureIn(log, 'document', documentIdOf(stream) ?? '') : erasureIn(log, 'run', runId);
+    return (await erasure) === null ? null : 'erased';
   }
 }
 

@@ -33,14 +33,26 @@ export function leafOf(recorded: RecordedEvent): Leaf {
   return leafEventOf(recorded).data;
 }
 
+/** When, by whom and why a run or a document was erased. */
+export interface Erased {
+  /** Number of the leaf of the erasure. */
+  readonly index: number;
+  /** ISO 8601. */
+  readonly at: string;
+  readonly by: string | null;
+  readonly reason: string | null;
+}
+
 /** The newest erasure of a run or a document, or null if there is none. Reads the ledger from its end. */
 export async function erasureIn(
   log: Pick<EventLog, 'readStream'>,
-  { what, id }: Pick<ErasureLeaf, 'what' | 'id'>,
-): Promise<(ErasureLeaf & { readonly index: number }) | null> {
+  what: ErasureLeaf['what'],
+  id: string,
+): Promise<Erased | null> {
   for await (const event of log.readStream(LEDGER_STREAM, { direction: 'backwards' })) {
     const leaf = leafOf(event);
-    if (leaf.kind === 'erasure' && leaf.what === what && leaf.id === id) return { ...leaf, index: event.revision };
+    if (leaf.kind === 'erasure' && leaf.what === what && leaf.id === id)
+      return { index: event.revision, at: leaf.erasedAt, by: leaf.actor, reason: leaf.reason };
   }
   return null;
 }

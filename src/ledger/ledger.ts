@@ -4,14 +4,14 @@
  * that its views lack after they have folded every event before its append, so it never adds a second leaf for a run.
  */
 import { RevisionConflict } from '../eventlog/errors.js';
-import type { EventLog, Position, RecordedEvent } from '../eventlog/port.js';
+import type { EventLog, NewEvent, Position, RecordedEvent } from '../eventlog/port.js';
 import { appendWithRetry, lastEvent } from '../eventlog/port.js';
 import { hashOf } from '../eventsourcing/hash-chain.js';
 import { isUnreadable } from '../run/errors.js';
 import { runIdOf, runStream } from '../run/events.js';
 import { Sequencer, TaskTracker } from '../system/async/tasks.js';
 import type { System } from '../system/system.js';
-import type { ErasureLeaf, Leaf, RunLeaf } from './events.js';
+import type { Erased, ErasureLeaf, RunLeaf } from './events.js';
 import { LEDGER_STREAM, entryOf, leafEvent, leafOf, treeIn } from './events.js';
 import type { MerkleTree } from './tree.js';
 import { leafHash } from './tree.js';
@@ -28,12 +28,12 @@ const MAX_ENDS = 10_000;
 /** Erasures that a start may have to complete. */
 const MAX_ERASURES = 1_000;
 
-const NONE: ReadonlyMap<string, string> = new Map();
-
-interface Erasing {
-  /** By id: what the totals count of an erased run; the stream of an erased document. */
-  readonly kept: ReadonlyMap<string, string>;
-  /** Number of the leaf of an earlier erasure of the same, which does not count. */
+/** An erasure that gets a leaf. */
+export interface Erasing {
+  readonly leaf: ErasureLeaf;
+  /** What the totals count of an erased run; the stream of an erased document. */
+  readonly kept?: string;
+  /** Number of the leaf of an earlier erasure of the same, which does not count, or -1. */
   readonly after: number;
 }
 
@@ -49,8 +49,8 @@ export interface LedgerDeps {
    * was recorded before the call.
    */
   readonly endedWithoutLeaf: (max: number, signal: AbortSignal) => Promise<readonly string[]>;
-  /** The number of the leaf of an erasure, or null if there is none. */
-  readonly erasureOf: (what: ErasureLeaf['what'], id: string) => Promise<number | null>;
+  /** The newest erasure of a run or a document, or null if there is none. */
+  readonly erasedAs: (what: ErasureLeaf['what'], id: string) => Promise<Pick<Erased, 'index'> | null>;
   /** Receives a failure in the background; the next batch tries again. */
   readonly onFault: (error: unknown) => void;
 }
@@ -122,8 +122,8 @@ export class Ledger {
    * @param erasures at most 500
    * @throws {ServiceStopping | LogUnavailable | LogFull}
    */
-  erase(erasures: readonly ErasureLeaf[], erasing: Erasing): Promise<void> {
-    return this.#tasks.track(this.#appends.run(() => this.#erase(erasures, erasing)));
+  erase(erasures: readonly Erasing[]): Promise<void> {
+    return this.#tasks.track(this.#appends.run(() => this.#erase(erasures)));
   }
 
   /** Adds the leaves of the runs that have ended. */
@@ -161,24 +161,20 @@ export class Ledger {
 
   /** Adds the leaves of the runs that have ended and have none. Returns false if another append came first. */
   async #addEnds(): Promise<boolean> {
-    const { signal } = this.#tasks;
+    const { endedWithoutLeaf, system } = this.#deps;
     this.#mayLackLeaves = false;
     let isWhole = false;
     try {
       for (let found = MAX_LEAVES; found === MAX_LEAVES;) {
         const { size } = this.tree;
-        const runIds = await this.#deps.endedWithoutLeaf(MAX_LEAVES, signal);
+        const runIds = await endedWithoutLeaf(MAX_LEAVES, this.#tasks.signal);
         const leaves = await Promise.all(runIds.map((runId) => this.#endOf(runId)));
-        if (
-          !(await this.#append(
-            leaves.filter((leaf) => leaf !== null),
-            { size },
-          ))
-        )
-          return false;
+        const events = leaves.flatMap((leaf) => (leaf === null ? [] : leafEvent(leaf, system)));
+        if (!(await this.#append(events, size))) return false;
         found = runIds.length;
       }
-      return (isWhole = true);
+      isWhole = true;
+      return true;
     } finally {
       this.#mayLackLeaves ||= !isWhole;
     }
@@ -197,28 +193,25 @@ export class Ledger {
     }
   }
 
-  async #erase(erasures: readonly ErasureLeaf[], { kept, after }: Erasing): Promise<void> {
-    const { erasureOf } = this.#deps;
+  async #erase(erasures: readonly Erasing[]): Promise<void> {
+    const { erasedAs, system } = this.#deps;
     for (;;) {
       // 1. Each run to erase has its leaf, and everything that is in the log is known here.
       if (!(await this.#addEnds())) continue;
       // 2. Add the leaves of those that have none, unless another append comes first.
       const { size } = this.tree;
-      const known = await Promise.all(erasures.map(({ what, id }) => erasureOf(what, id)));
-      const missing = erasures.filter((_, at) => (known[at] ?? -1) <= after);
-      if (await this.#append(missing, { size, kept })) return;
+      const known = await Promise.all(erasures.map(({ leaf: { what, id } }) => erasedAs(what, id)));
+      const missing = erasures.filter(({ after }, at) => (known[at]?.index ?? -1) <= after);
+      const events = missing.map(({ leaf, kept }) => leafEvent(leaf, system, kept));
+      if (await this.#append(events, size)) return;
     }
   }
 
   /** Appends leaves after the first `size`, and waits until they are folded here. Returns false if another append came first. */
-  async #append(
-    leaves: readonly Leaf[],
-    { size, kept = NONE }: { readonly size: number; readonly kept?: Erasing['kept'] },
-  ): Promise<boolean> {
+  async #append(events: readonly NewEvent[], size: number): Promise<boolean> {
     const { log, system, projector } = this.#deps;
     const { signal } = this.#tasks;
-    if (leaves.length === 0) return true;
-    const events = leaves.map((leaf) => leafEvent(leaf, system, leaf.kind === 'run' ? undefined : kept.get(leaf.id)));
+    if (events.length === 0) return true;
     const expected = size === 0 ? 'none' : size - 1;
     try {
       const { position } = await appendWithRetry(log, { stream: LEDGER_STREAM, events, expected }, { system, signal });

@@ -52,9 +52,7 @@ export interface RunQueriesOptions {
 /** @throws {RunErased} the views show the erasure of the run */
 export async function assertNotErased(history: Pick<History, 'erasedAs'>, runId: string): Promise<void> {
   const erased = await history.erasedAs('run', runId).catch(ifLost);
-  if (erased === null) return;
-  const { at, by, reason } = erased;
-  throw new RunErased({ runId, erased: { at, by, reason } });
+  if (erased !== null) throw new RunErased({ runId, erased });
 }
 
 /** Without the views, the log decides whether a run is erased. */

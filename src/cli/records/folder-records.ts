@@ -85,9 +85,9 @@ async function* readUnlessErased(log: ReadOnlyLog, stream: string, range?: Strea
     yield* log.readStream(stream, range);
   } catch (error) {
     const runId = error instanceof StreamRemoved ? runIdOf(stream) : null;
-    const leaf = runId === null ? null : await erasureIn(log, { what: 'run', id: runId });
-    if (runId === null || leaf === null) throw error;
-    throw new RunErased({ runId, erased: { at: leaf.erasedAt, by: leaf.actor, reason: leaf.reason } });
+    const erased = runId === null ? null : await erasureIn(log, 'run', runId);
+    if (runId === null || erased === null) throw error;
+    throw new RunErased({ runId, erased });
   }
 }
 

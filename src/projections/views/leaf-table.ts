@@ -1,6 +1,6 @@
 /** The leaves of the ledger in the stored views: which leaf a run has, and what is erased. In the views worker. */
 import type { DatabaseSyncInstance } from '@photostructure/sqlite';
-import type { ErasureLeaf, Leaf } from '../../ledger/events.js';
+import type { Erased, ErasureLeaf, Leaf } from '../../ledger/events.js';
 import { fieldOf } from '../../system/untrusted.js';
 import { textOf } from './stored-row.js';
 
@@ -11,16 +11,6 @@ export interface LeafRow {
   readonly leaf: Leaf;
   /** What the totals count of an erased run (run-totals.ts), as JSON text; absent for other leaves. */
   readonly kept?: string;
-}
-
-/** When, by whom and why a run or a document was erased. */
-export interface Erased {
-  /** Number of the leaf of the erasure. */
-  readonly index: number;
-  /** ISO 8601. */
-  readonly at: string;
-  readonly by: string | null;
-  readonly reason: string | null;
 }
 
 /** One small row for each run that has ended. */
