@@ -18,19 +18,20 @@ import type { Projector } from '../projections/projector.js';
 import type { RunSummary } from '../projections/run-summary.js';
 import { RunErased, RunUnfinished, RunUnknown } from '../run/errors.js';
 import { runStream } from '../run/events.js';
-import { wait } from '../system/async/deadline.js';
 import { Sequencer, TaskTracker } from '../system/async/tasks.js';
 import type { Logger } from '../system/logger.js';
 import type { System } from '../system/system.js';
 
 /** Most runs that are erased together. */
 const MAX_TOGETHER = 500;
+/** Leaves among which a start looks for erasures to complete. */
+const MAX_READ_BACK = 10_000;
 /** Time between two looks for erasures to complete: of another instance, or after a failure. In milliseconds. */
 const LOOK_MS = 2_000;
 
 export interface ErasuresDeps {
   readonly log: EventLog;
-  readonly ledger: Pick<Ledger, 'erase' | 'erasures'>;
+  readonly ledger: Pick<Ledger, 'erase'>;
   readonly history: Pick<History, 'families' | 'flush' | 'zeroErased'>;
   readonly projector: Pick<Projector, 'waitFor'>;
   readonly documents: Pick<Documents, 'onDocumentErased' | 'zeroErased'>;
@@ -175,8 +176,8 @@ export class Erasures {
 
   /** Completes what a crash or a failure has cut off before the start, and from then on what comes. */
   async recover(): Promise<void> {
-    const { log, documents, ledger } = this.#deps;
-    for (const event of ledger.erasures) {
+    const { log, documents, system, logger } = this.#deps;
+    for await (const event of log.readStream(LEDGER_STREAM, { direction: 'backwards', max: MAX_READ_BACK })) {
       const erased = erasedBy(event);
       if (erased === null) continue;
       this.#pending.set(erased.stream, erased);
@@ -184,8 +185,10 @@ export class Erasures {
       if (erased.what === 'document' && (await lastEvent(log, erased.stream))?.stream === erased.stream)
         documents.onDocumentErased(erased.id);
     }
-    await this.#completeOrLog();
-    void this.#tasks.track(this.#work());
+    const onFault = (err: unknown): void =>
+      logger.error({ err }, 'erasures: failed to remove the events of erased runs; trying again');
+    await this.#tasks.track(this.#complete()).catch(onFault);
+    this.#tasks.repeat(() => this.#complete(), { system, everyMs: LOOK_MS, onFault });
   }
 
   /** Receives each leaf; another instance may have added it, and its texts are in the files of this one too. */
@@ -194,24 +197,6 @@ export class Erasures {
     if (erased === null) return;
     this.#pending.set(erased.stream, erased);
     if (erased.what === 'document') this.#deps.documents.onDocumentErased(erased.id);
-  }
-
-  async #work(): Promise<void> {
-    const { signal } = this.#tasks;
-    for (;;) {
-      await wait(this.#deps.system, LOOK_MS, signal);
-      if (signal.aborted) return;
-      await this.#completeOrLog();
-    }
-  }
-
-  async #completeOrLog(): Promise<void> {
-    try {
-      await this.#tasks.track(this.#complete());
-    } catch (err) {
-      if (this.#tasks.isEnding) return;
-      this.#deps.logger.error({ err }, 'erasures: failed to remove the events of erased runs; trying again');
-    }
   }
 
   /** Waits for the erasures under way; the next start completes others. */

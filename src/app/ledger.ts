@@ -9,7 +9,7 @@ import { withoutSecrets } from '../config-values.js';
 import { ConfigInvalid } from '../errors.js';
 import { ACCEPT_LOSS, LogUnreadable, lastEvent } from '../eventlog/port.js';
 import type { LedgerOfService } from '../http/route.js';
-import type { Witness, WitnessAnswer } from '../ledger/checkpoints.js';
+import type { Witness } from '../ledger/checkpoints.js';
 import { Checkpoints } from '../ledger/checkpoints.js';
 import { LEDGER_STREAM, entriesIn, entryOf, leafOf } from '../ledger/events.js';
 import { Ledger } from '../ledger/ledger.js';
@@ -175,7 +175,11 @@ function isAccepted(loss: string | null, file: string): boolean {
 }
 
 /** Posts to a witness, and reads its answer. */
-async function post(url: string, body: string, signal: AbortSignal): Promise<WitnessAnswer> {
+async function post(
+  url: string,
+  body: string,
+  signal: AbortSignal,
+): Promise<{ readonly status: number; readonly body: string }> {
   const until = AbortSignal.any([signal, AbortSignal.timeout(WITNESS_MS)]);
   const response = await fetch(url, { method: 'POST', body, signal: until, redirect: 'error' });
   return { status: response.status, body: await boundedText(response, MAX_ANSWER_BYTES) };

@@ -40,7 +40,10 @@ export class Retention {
   }
 
   start(): void {
-    void this.#tasks.track(this.#work());
+    const { system, logger } = this.#deps;
+    const onFault = (err: unknown): void =>
+      logger.error({ err }, 'retention: failed to erase runs; trying again in a minute');
+    this.#tasks.repeat(() => this.#look(), { system, everyMs: LOOK_MS, firstMs: FIRST_LOOK_MS, onFault });
   }
 
   /** Ends after the batch under way. */
@@ -48,20 +51,11 @@ export class Retention {
     await this.#tasks.end();
   }
 
-  async #work(): Promise<void> {
-    const { system, members, logger } = this.#deps;
-    const { signal } = this.#tasks;
-    for (let pauseMs = FIRST_LOOK_MS; ; pauseMs = LOOK_MS) {
-      await wait(system, pauseMs, signal);
-      if (signal.aborted) return;
-      if (!members.isInTurn('retention')) continue;
-      try {
-        const erased = await this.#eraseExpired();
-        if (erased > 0) logger.info({ runs: erased }, 'retention: erased runs');
-      } catch (err) {
-        if (!this.#tasks.isEnding) logger.error({ err }, 'retention: failed to erase runs; trying again in a minute');
-      }
-    }
+  async #look(): Promise<void> {
+    const { members, logger } = this.#deps;
+    if (!members.isInTurn('retention')) return;
+    const erased = await this.#eraseExpired();
+    if (erased > 0) logger.info({ runs: erased }, 'retention: erased runs');
   }
 
   /** Erases until none is left. Returns how many. */
@@ -88,16 +82,21 @@ export class Retention {
   }
 
   /** Erases a batch, or each run alone if one cannot be erased. Returns those that cannot. */
-  async #refusedOf(runIds: readonly string[]): Promise<readonly string[]> {
+  async #refusedOf(batch: readonly string[]): Promise<readonly string[]> {
+    const refused: string[] = [];
+    if (await this.#isErased(batch)) return refused;
+    for (const runId of batch) if (!(await this.#isErased([runId]))) refused.push(runId);
+    return refused;
+  }
+
+  /** Erases runs, or none if one of them cannot be erased. */
+  async #isErased(runIds: readonly string[]): Promise<boolean> {
     try {
       await this.#deps.erasures.eraseRuns(runIds, { actor: 'retention', reason: null });
-      return [];
+      return true;
     } catch (error) {
-      if (!(error instanceof RunCorrupt || error instanceof RunUnfinished || error instanceof RunUnknown)) throw error;
-      if (runIds.length === 1) return runIds;
+      if (error instanceof RunCorrupt || error instanceof RunUnfinished || error instanceof RunUnknown) return false;
+      throw error;
     }
-    const refused: string[] = [];
-    for (const runId of runIds) refused.push(...(await this.#refusedOf([runId])));
-    return refused;
   }
 }

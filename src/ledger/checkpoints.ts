@@ -33,12 +33,6 @@ export interface Witness {
   readonly url: string;
 }
 
-/** What a witness answers. */
-export interface WitnessAnswer {
-  readonly status: number;
-  readonly body: string;
-}
-
 export interface CheckpointsDeps extends AppendDeps {
   readonly log: EventLog;
   readonly system: System;
@@ -51,7 +45,11 @@ export interface CheckpointsDeps extends AppendDeps {
   readonly intervalMs: number;
   readonly witnesses: readonly Witness[];
   /** Posts to a witness; gives up in time. */
-  readonly post: (url: string, body: string, signal: AbortSignal) => Promise<WitnessAnswer>;
+  readonly post: (
+    url: string,
+    body: string,
+    signal: AbortSignal,
+  ) => Promise<{ readonly status: number; readonly body: string }>;
 }
 
 interface Recorded extends Checkpoint {
@@ -78,7 +76,6 @@ export class Checkpoints {
   /** Witnesses that are being asked, or that rest after a failure, by name. */
   readonly #busy = new Set<string>();
   #fault: string | null = null;
-  #cancelTimer: () => void = () => undefined;
 
   constructor(deps: CheckpointsDeps) {
     this.#deps = deps;
@@ -98,11 +95,14 @@ export class Checkpoints {
 
   /** Signs from now on. */
   start(): void {
-    this.#cancelTimer = this.#deps.system.after(LOOK_MS, () => {
-      const signing = this.#tasks.track(this.#sign());
-      void signing.catch((error: unknown) => this.#report(error)).then(() => this.#tasks.isEnding || this.start());
-      this.#askWitnesses();
-    });
+    const { system } = this.#deps;
+    const onFault = (error: unknown): void => this.#report(error);
+    this.#tasks.repeat(() => this.#look(), { system, everyMs: LOOK_MS, onFault });
+  }
+
+  async #look(): Promise<void> {
+    this.#askWitnesses();
+    await this.#sign();
   }
 
   /** Receives each event of the log. */
@@ -149,13 +149,11 @@ export class Checkpoints {
 
   /** Signs what has no checkpoint yet. */
   async finish(): Promise<void> {
-    this.#cancelTimer();
     await this.#sign({ isLast: true }).catch((error: unknown) => this.#tasks.isEnding || this.#report(error));
   }
 
   /** Signs no more checkpoints. */
   async stop(): Promise<void> {
-    this.#cancelTimer();
     await this.#tasks.end();
   }
 

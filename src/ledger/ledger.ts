@@ -25,9 +25,6 @@ const OUT_OF_TURN_MS = 3_000;
 /** Most ends in memory, about 0.5 KB each. Later ones are read from the log. */
 const MAX_ENDS = 10_000;
 
-/** Erasures that a start may have to complete. */
-const MAX_ERASURES = 1_000;
-
 /** An erasure that gets a leaf. */
 export interface Erasing {
   readonly leaf: ErasureLeaf;
@@ -58,8 +55,6 @@ export interface LedgerDeps {
 export class Ledger {
   readonly categories = ['run', 'ledger'];
   readonly tree: MerkleTree;
-  /** The newest erasures that the fold has read, at most 1,000. */
-  readonly erasures: RecordedEvent[] = [];
   readonly #deps: LedgerDeps;
   /** The leaves of runs that ended lately. */
   readonly #ends = new Map<string, RunLeaf>();
@@ -68,13 +63,10 @@ export class Ledger {
   readonly #tasks = new TaskTracker();
   /** Appends run one after the other. */
   readonly #appends = new Sequencer();
-  /** Whether the stream has been folded, so that the subscription continues the fold. */
-  #isFolded = false;
-  /** Number of the newest leaf that the subscription has delivered before that. */
-  #delivered = -1;
+  /** Whether the subscription has delivered a leaf that the tree cannot take, because it lacks an earlier one. */
+  #isBehind = false;
   /** When the newest leaf came, or the first end began to wait, on the monotonic clock. */
   #progressMs = 0;
-  #cancelTimer: () => void = () => undefined;
 
   constructor(deps: LedgerDeps) {
     this.#deps = deps;
@@ -87,32 +79,41 @@ export class Ledger {
    * @throws {LedgerCorrupt | LogUnavailable}
    */
   async fold(): Promise<void> {
-    const { log } = this.#deps;
     // A leaf that the subscription delivers meanwhile may come too late for the read.
-    do {
-      for await (const event of log.readStream(LEDGER_STREAM, { from: this.tree.size })) {
-        this.tree.add(leafHash(entryOf(event)));
-        // A leaf of a run has no text in which this could be.
-        if (event.data.includes('"erasure"') && this.erasures.push(event) > MAX_ERASURES) this.erasures.shift();
-      }
-    } while (this.tree.size <= this.#delivered);
-    this.#isFolded = true;
+    do await this.#readOn();
+    while (this.#isBehind);
+  }
+
+  async #readOn(): Promise<void> {
+    this.#isBehind = false;
+    const range = { from: this.tree.size };
+    for await (const event of this.#deps.log.readStream(LEDGER_STREAM, range)) this.#take(event);
   }
 
   /** Adds the missing leaves in the background, and then that of each run that ends. Call it after `fold`. */
   start(): void {
-    this.#schedule();
+    const { system, onFault } = this.#deps;
+    this.#tasks.repeat(() => this.#appends.run(() => this.#addDue()), { system, everyMs: BATCH_MS, onFault });
   }
 
   /** Receives each event of the log before it is folded. */
   onEventRecorded(event: RecordedEvent): void {
     if (event.stream !== LEDGER_STREAM) {
-      const leaf = leafOfEnd(event);
-      if (leaf === null) return;
+      const end = leafOfEnd(event);
+      if (end === null) return;
       this.#mayLackLeaves = true;
-      if (this.#ends.size < MAX_ENDS) this.#ends.set(leaf.runId, leaf);
-    } else if (!this.#isFolded) this.#delivered = event.revision;
-    else this.#take(event);
+      if (this.#ends.size < MAX_ENDS) this.#ends.set(end.runId, end);
+      return;
+    }
+    try {
+      const leaf = leafOf(event);
+      if (leaf.kind === 'run') this.#ends.delete(leaf.runId);
+      this.#take(event);
+      this.#progressMs = this.#deps.system.monotonicMs();
+    } catch (error) {
+      // From here on this instance adds no leaf, because the tree would not cover it.
+      this.#deps.onFault(error);
+    }
   }
 
   /**
@@ -128,27 +129,16 @@ export class Ledger {
 
   /** Adds the leaves of the runs that have ended. */
   async finish(): Promise<void> {
-    this.#cancelTimer();
     const { onFault } = this.#deps;
-    if (!this.#isFolded || !this.#mayLackLeaves) return;
+    if (!this.#mayLackLeaves) return;
     const adding = this.#appends.run(() => this.#addEnds());
     await adding.catch((error: unknown) => this.#tasks.isEnding || onFault(error));
   }
 
   /** Adds no more leaves. */
   async stop(): Promise<void> {
-    this.#cancelTimer();
     await this.#tasks.end();
     await this.#appends.settled();
-  }
-
-  #schedule(): void {
-    const { system, onFault } = this.#deps;
-    if (this.#tasks.isEnding) return;
-    this.#cancelTimer = system.after(BATCH_MS, () => {
-      const adding = this.#tasks.track(this.#appends.run(() => this.#addDue()));
-      void adding.catch((error: unknown) => this.#tasks.isEnding || onFault(error)).then(() => this.#schedule());
-    });
   }
 
   /** Adds leaves if it is this instance's turn, or if the one in turn adds none. */
@@ -223,19 +213,10 @@ export class Ledger {
     }
   }
 
-  /** A leaf that cannot be read ends the fold: this instance then adds no leaf, because the tree would not cover it. */
+  /** Adds the next leaf to the tree; an earlier one has no effect. @throws {LedgerCorrupt} */
   #take(event: RecordedEvent): void {
-    try {
-      const leaf = leafOf(event);
-      if (leaf.kind === 'run') this.#ends.delete(leaf.runId);
-      if (event.revision !== this.tree.size) return;
-      this.tree.add(leafHash(entryOf(event)));
-      this.#progressMs = this.#deps.system.monotonicMs();
-    } catch (error) {
-      this.#cancelTimer();
-      this.#isFolded = false;
-      this.#deps.onFault(error);
-    }
+    if (event.revision === this.tree.size) this.tree.add(leafHash(entryOf(event)));
+    else this.#isBehind ||= event.revision > this.tree.size;
   }
 }
 

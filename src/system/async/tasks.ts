@@ -1,5 +1,7 @@
 /** Tasks in flight: one after the other, a few at a time, and awaited at the end. */
 import { setMaxListeners } from 'node:events';
+import type { System } from '../system.js';
+import { wait } from './deadline.js';
 
 /** Runs tasks one after the other, in the order they came. The caller bounds how many wait. */
 export class Sequencer {
@@ -93,6 +95,14 @@ export function semaphore(permits: number, limit?: WaitLimit): Semaphore {
   };
 }
 
+export interface Repeated {
+  readonly system: Pick<System, 'after'>;
+  readonly everyMs: number;
+  readonly firstMs?: number;
+  /** Receives an error of the work; the next time tries again. */
+  readonly onFault: (error: unknown) => void;
+}
+
 /** Tracks tasks in flight. `end` aborts its signal, on which tasks may wait, and waits until all tasks have ended. */
 export class TaskTracker {
   readonly #ending = new AbortController();
@@ -119,6 +129,27 @@ export class TaskTracker {
       return await task;
     } finally {
       this.#tasks.delete(task);
+    }
+  }
+
+  /** Does work in the background until the end begins: the first time after `firstMs`, and `everyMs` after each time. */
+  repeat(work: () => Promise<unknown>, how: Repeated): void {
+    void this.track(this.#repeat(work, how));
+  }
+
+  async #repeat(
+    work: () => Promise<unknown>,
+    { system, everyMs, firstMs = everyMs, onFault }: Repeated,
+  ): Promise<void> {
+    const { signal } = this;
+    for (let waitMs = firstMs; ; waitMs = everyMs) {
+      await wait(system, waitMs, signal);
+      if (signal.aborted) return;
+      try {
+        await work();
+      } catch (error) {
+        if (!this.isEnding) onFault(error);
+      }
     }
   }
 
