@@ -21,7 +21,7 @@ import { boundedText, reasonOf } from '../system/untrusted.js';
 import type { Context } from './context.js';
 import type { ContextDeps } from './context-deps.js';
 import { Erasures } from './erasures.js';
-import { Retention } from './retention.js';
+import { startRetention } from './retention.js';
 
 /** File in DATA_DIR that allows one start on a ledger that contradicts its newest checkpoint (`council check --accept-loss`). */
 export const ACCEPTED_FILE = 'ledger-loss-accepted';
@@ -38,7 +38,6 @@ const MAX_FINISH_MS = 3_000;
 const MAX_RECOVERY_MS = 10_000;
 
 export interface LedgerService extends LedgerOfService {
-  readonly ledger: Ledger;
   readonly erasures: Erasures;
   stop(): Promise<void>;
 }
@@ -81,17 +80,13 @@ export async function startLedger(context: Context, config: Config, deps: Ledger
     throw new LogUnreadable({ file, reason: `${loss}: ${ACCEPT_LOSS}` });
   }
   const erasures = new Erasures({ ...context, ledger, forget, system, logger });
-  const retention = new Retention({ erasures, history, members, days: config.retentionDays, system, logger });
   projector.subscribe(erasures);
-  await settledWithin(erasures.recover(), { system, maxMs: MAX_RECOVERY_MS }).catch(async (error: unknown) => {
-    await erasures.stop();
-    throw error;
-  });
+  await settledWithin(erasures.recover(), { system, maxMs: MAX_RECOVERY_MS });
   ledger.start();
   checkpoints.start();
-  retention.start();
+  const retention = startRetention({ erasures, history, members, days: config.retentionDays, system, logger });
   return {
-    ledger,
+    tree: ledger.tree,
     entries: (tile, width) => entriesIn(log, tile, width),
     erasures,
     checkpoints,

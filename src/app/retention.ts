@@ -31,72 +31,53 @@ export interface RetentionDeps {
   readonly logger: Logger;
 }
 
-export class Retention {
-  readonly #deps: RetentionDeps;
-  readonly #tasks = new TaskTracker();
+/** Erases in the background until it is stopped: it then ends after the batch under way. */
+export function startRetention(deps: RetentionDeps): { stop(): Promise<void> } {
+  const { members, system, logger } = deps;
+  const tasks = new TaskTracker();
+  const look = async (): Promise<void> => {
+    const runs = members.isInTurn('retention') ? await eraseExpired(deps, tasks.signal) : 0;
+    if (runs > 0) logger.info({ runs }, 'retention: erased runs');
+  };
+  const onFault = (err: unknown): void =>
+    logger.error({ err }, 'retention: failed to erase runs; trying again in a minute');
+  tasks.repeat(look, { system, everyMs: LOOK_MS, firstMs: FIRST_LOOK_MS, onFault });
+  return { stop: () => tasks.end() };
+}
 
-  constructor(deps: RetentionDeps) {
-    this.#deps = deps;
-  }
-
-  start(): void {
-    const { system, logger } = this.#deps;
-    const onFault = (err: unknown): void =>
-      logger.error({ err }, 'retention: failed to erase runs; trying again in a minute');
-    this.#tasks.repeat(() => this.#look(), { system, everyMs: LOOK_MS, firstMs: FIRST_LOOK_MS, onFault });
-  }
-
-  /** Ends after the batch under way. */
-  async stop(): Promise<void> {
-    await this.#tasks.end();
-  }
-
-  async #look(): Promise<void> {
-    const { members, logger } = this.#deps;
-    if (!members.isInTurn('retention')) return;
-    const erased = await this.#eraseExpired();
-    if (erased > 0) logger.info({ runs: erased }, 'retention: erased runs');
-  }
-
-  /** Erases until none is left. Returns how many. */
-  async #eraseExpired(): Promise<number> {
-    const { system, history, days } = this.#deps;
-    const { signal } = this.#tasks;
-    const refused = new Set<string>();
-    for (let erased = 0; ;) {
+/** Erases until none is left. Returns how many. */
+async function eraseExpired({ system, history, days, erasures }: RetentionDeps, signal: AbortSignal): Promise<number> {
+  const refused = new Set<string>();
+  let [erased, due]: [number, readonly string[]] = [0, []];
+  while (!signal.aborted) {
+    if (due.length === 0) {
       const found = await history.expired(days, system.now(), FOUND_RUNS + refused.size);
-      const due = found.filter((runId) => !refused.has(runId));
-      if (due.length === 0) return erased;
-      for (let from = 0; from < due.length; from += BATCH_RUNS) {
-        if (signal.aborted) return erased;
-        const startedMs = system.monotonicMs();
-        const batch = due.slice(from, from + BATCH_RUNS);
-        const left = await this.#refusedOf(batch);
-        for (const runId of left) refused.add(runId);
-        erased += batch.length - left.length;
-        const tookMs = system.monotonicMs() - startedMs;
-        // Others use the log for at least as long.
-        await wait(system, Math.max(BATCH_MS - tookMs, tookMs), signal);
-      }
+      due = found.filter((runId) => !refused.has(runId));
     }
+    if (due.length === 0) break;
+    const startedMs = system.monotonicMs();
+    const batch = due.slice(0, BATCH_RUNS);
+    due = due.slice(BATCH_RUNS);
+    const left = await refusedOf(batch, erasures);
+    for (const runId of left) refused.add(runId);
+    erased += batch.length - left.length;
+    const tookMs = system.monotonicMs() - startedMs;
+    // Others use the log for at least as long.
+    await wait(system, Math.max(BATCH_MS - tookMs, tookMs), signal);
   }
+  return erased;
+}
 
-  /** Erases a batch, or each run alone if one cannot be erased. Returns those that cannot. */
-  async #refusedOf(batch: readonly string[]): Promise<readonly string[]> {
-    const refused: string[] = [];
-    if (await this.#isErased(batch)) return refused;
-    for (const runId of batch) if (!(await this.#isErased([runId]))) refused.push(runId);
-    return refused;
+/** Erases a batch, or each run alone if one cannot be erased. Returns those that cannot. */
+async function refusedOf(runIds: readonly string[], erasures: RetentionDeps['erasures']): Promise<readonly string[]> {
+  try {
+    await erasures.eraseRuns(runIds, { actor: 'retention', reason: null });
+    return [];
+  } catch (error) {
+    if (!(error instanceof RunCorrupt || error instanceof RunUnfinished || error instanceof RunUnknown)) throw error;
+    if (runIds.length === 1) return runIds;
   }
-
-  /** Erases runs, or none if one of them cannot be erased. */
-  async #isErased(runIds: readonly string[]): Promise<boolean> {
-    try {
-      await this.#deps.erasures.eraseRuns(runIds, { actor: 'retention', reason: null });
-      return true;
-    } catch (error) {
-      if (error instanceof RunCorrupt || error instanceof RunUnfinished || error instanceof RunUnknown) return false;
-      throw error;
-    }
-  }
+  const refused: string[] = [];
+  for (const runId of runIds) refused.push(...(await refusedOf([runId], erasures)));
+  return refused;
 }

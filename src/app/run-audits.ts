@@ -20,8 +20,8 @@ import type { CorruptRuns } from '../projections/corrupt-runs.js';
 import type { Projector } from '../projections/projector.js';
 import { readUpToDate, readUpToDateUntil, readUpToDateWithRetry } from '../projections/read-up-to-date.js';
 import type { History } from '../projections/run-history.js';
+import { assertNotErased } from '../projections/run-queries.js';
 import type { RunSummary } from '../projections/run-summary.js';
-import { RunErased } from '../run/errors.js';
 import type { RunReader } from '../run/runs/reader.js';
 import type { ChartCache } from '../run/chart/machine.js';
 import type { UnfinishedRun } from '../run/state.js';
@@ -145,8 +145,7 @@ export class RunAudits {
   async #stored(runId: string): Promise<RunSummary | null> {
     const { history } = this.#deps;
     const run = await history.stored(runId);
-    const erased = run === null ? await history.erasedAs('run', runId) : null;
-    if (erased !== null) throw new RunErased({ runId, erased });
+    if (run === null) await assertNotErased(history, runId);
     return run;
   }
 

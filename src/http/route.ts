@@ -42,7 +42,7 @@ import type { Inbox } from '../projections/inbox.js';
 import type { LogFeed } from '../projections/log-feed.js';
 import type { Checkpoints } from '../ledger/checkpoints.js';
 import type { RunLeaf } from '../ledger/events.js';
-import type { Ledger } from '../ledger/ledger.js';
+import type { MerkleTree } from '../ledger/tree.js';
 import type { RunFeed } from '../run/runs/feed.js';
 import type { RunQueries } from '../projections/run-queries.js';
 import type { Runs } from '../run/runs/runs.js';
@@ -60,7 +60,7 @@ import type { SchemaName, SchemaRegistry } from '../api/schemas.js';
 
 /** The ledger of this instance. */
 export interface LedgerOfService {
-  readonly ledger: Pick<Ledger, 'tree'>;
+  readonly tree: MerkleTree;
   /** The entries of a tile, by its number. @param width how many, 1 to 256 */
   entries(tile: number, width: number): Promise<readonly Buffer[]>;
   readonly checkpoints: Pick<Checkpoints, 'newest' | 'note' | 'covered' | 'witnesses' | 'fault'>;

@@ -18,8 +18,6 @@ import { checkpointIn, checkpointText, signatureLine } from './note.js';
 
 /** Time between two looks whether a checkpoint is due, in milliseconds. */
 const LOOK_MS = 1_000;
-/** How long an instance leaves a due checkpoint to the one in turn, in milliseconds. */
-const OUT_OF_TURN_MS = 5_000;
 /** How long the append of a checkpoint is tried, in milliseconds. */
 const APPEND_MS = 5_000;
 /** Time until a witness that failed is asked again, in milliseconds. */
@@ -162,27 +160,22 @@ export class Checkpoints {
     const { ledger, signer, origin } = this.#deps;
     const { size } = ledger.tree;
     // 1. The ledger has grown, and it is time.
-    if (signer === null || this.#fault !== null || this.#covers(size)) return;
-    if (!isLast && !this.#isDue()) return;
+    const isDue = (): boolean => size > (this.#newest?.size ?? 0) && (isLast || this.#isTime());
+    if (signer === null || this.#fault !== null || !isDue()) return;
     // 2. The tree still contains what the newest checkpoint covers.
     const contradiction = await this.#contradiction();
     if (contradiction !== null) return this.#fail(contradiction);
     // 3. Sign, and record it unless another instance was faster.
     const note = signer.sign(checkpointText({ origin, size, root: await ledger.tree.rootAt(size) }));
-    await this.#append(() => (this.#covers(size) ? [] : [{ type: 'CheckpointSigned', data: { note } }]));
+    await this.#append(() => (isDue() ? [{ type: 'CheckpointSigned', data: { note } }] : []));
     this.#askWitnesses();
   }
 
-  /** Whether nothing up to a size lacks a checkpoint. */
-  #covers(size: number): boolean {
-    return size <= (this.#newest?.size ?? 0);
-  }
-
-  #isDue(): boolean {
-    const { system, intervalMs, members } = this.#deps;
+  #isTime(): boolean {
+    const { system, intervalMs } = this.#deps;
     if (this.#newest === null) return true;
     const sinceMs = Math.abs(Date.parse(system.now()) - Date.parse(this.#newest.at));
-    return sinceMs >= intervalMs + (members.isInTurn(CHECKPOINTS_STREAM) ? 0 : OUT_OF_TURN_MS);
+    return sinceMs >= intervalMs;
   }
 
   /** What the ledger lacks of the newest checkpoint, or null. */

@@ -3,7 +3,7 @@ import { MerkleTree } from '../../src/ledger/tree.js';
 
 /** An empty ledger, for tests of an edge without the service. */
 export const NO_LEDGER: LedgerOfService = {
-  ledger: { tree: new MerkleTree(async () => []) },
+  tree: new MerkleTree(async () => []),
   entries: async () => [],
   checkpoints: { newest: null, note: null, covered: 0, witnesses: [], fault: null },
   intervalMs: 1_000,

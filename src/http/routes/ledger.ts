@@ -19,7 +19,7 @@ const BYTES = 'application/octet-stream';
 const CHANGES = { 'Cache-Control': 'no-cache' };
 const NEVER_CHANGES = { 'Cache-Control': 'max-age=31536000, immutable' };
 
-function stateRoute({ ledger: { ledger, checkpoints, origin, vkey } }: HttpContext): Route {
+function stateRoute({ ledger: { tree, checkpoints, origin, vkey } }: HttpContext): Route {
   return {
     ...LEDGER,
     path: '/api/ledger',
@@ -27,7 +27,6 @@ function stateRoute({ ledger: { ledger, checkpoints, origin, vkey } }: HttpConte
     summary: 'Returns the size and the root of the ledger, its newest checkpoint and its witnesses',
     success: { status: 200, description: 'The ledger', schema: 'ledger.json' },
     async handle() {
-      const { tree } = ledger;
       const { newest, witnesses } = checkpoints;
       const state = { origin, size: tree.size, root: tree.root().toString('base64'), vkey };
       const checkpoint = newest && { size: newest.size, at: newest.at };
@@ -64,7 +63,7 @@ function tileRoute(http: HttpContext): Route {
     success: { status: 200, description: 'The tile', schema: null, mediaType: BYTES },
     problems: [404],
     async handle(ctx) {
-      const tile = tileIn(ctx, ledger.ledger.tree.size);
+      const tile = tileIn(ctx, ledger.tree.size);
       const parts = tile && (await http.withinDeadline(partsOf(tile, ledger)));
       if (tile === null || parts?.length !== tile.width)
         throw new RequestRefused(`The ledger has no tile "${ctx.path}"`, { status: 404 });
@@ -97,7 +96,7 @@ function tileIn(ctx: RouterContext, size: number): TileAt | null {
 }
 
 async function partsOf({ level, number, width }: TileAt, of: LedgerOfService): Promise<readonly Buffer[]> {
-  if (level !== null && level > 0) return of.ledger.tree.tile(level, number, width) ?? [];
+  if (level !== null && level > 0) return of.tree.tile(level, number, width) ?? [];
   const entries = await of.entries(number, width);
   return entries.map((entry) => (level === 0 ? leafHash(entry) : withLength(entry)));
 }
@@ -138,14 +137,11 @@ function proofRoute(http: HttpContext): Route {
 }
 
 /** The proof of a run by the newest checkpoint, or null if no checkpoint covers it. */
-async function proofOf(
-  runId: string,
-  { ledger: { ledger, checkpoints, leafOf } }: HttpContext,
-): Promise<string | null> {
+async function proofOf(runId: string, { ledger: { tree, checkpoints, leafOf } }: HttpContext): Promise<string | null> {
   const found = await leafOf(runId);
   const { note, covered } = checkpoints;
   if (found === null || note === null || found.index >= covered) return null;
   const { index, entry } = found;
-  const path = await ledger.tree.inclusion(index, covered);
+  const path = await tree.inclusion(index, covered);
   return proofText({ entry, index, path }, note);
 }
