@@ -87,7 +87,7 @@ export interface Context {
   /** Which runs have a leaf in the ledger, and what is erased. */
   readonly history: Pick<
     ReadModels['history'],
-    'endedWithoutLeaf' | 'leafOf' | 'erasedAs' | 'families' | 'flush' | 'zeroErased' | 'expired'
+    'endedWithoutLeaf' | 'leafOf' | 'erasedAs' | 'families' | 'stored' | 'flush' | 'zeroErased' | 'expired'
   >;
   /** How this instance sees the others on the log. */
   readonly members: Members;

@@ -32,7 +32,7 @@ const LOOK_MS = 2_000;
 export interface ErasuresDeps {
   readonly log: EventLog;
   readonly ledger: Pick<Ledger, 'erase'>;
-  readonly history: Pick<History, 'families' | 'flush' | 'zeroErased'>;
+  readonly history: Pick<History, 'families' | 'stored' | 'flush' | 'zeroErased'>;
   readonly projector: Pick<Projector, 'waitFor'>;
   readonly documents: Pick<Documents, 'onDocumentErased' | 'zeroErased'>;
   /** Forgets what is in memory of an erased run. */
@@ -116,13 +116,9 @@ export class Erasures {
 
   /** A parent that has not ended continues with the run after a crash. @throws {RunUnfinished} */
   async #assertNotAwaited(runId: string, parent: string | null): Promise<void> {
-    if (parent === null) return;
-    try {
-      await this.#endOf(parent);
-    } catch (error) {
-      if (error instanceof RunUnfinished) throw new RunUnfinished({ runId, parent });
-      if (!(error instanceof RunUnknown)) throw error;
-    }
+    const status = parent === null ? null : (await this.#deps.history.stored(parent))?.status;
+    if (parent !== null && status && status !== 'completed' && status !== 'failed')
+      throw new RunUnfinished({ runId, parent });
   }
 
   #endsOf(runIds: readonly string[]): Promise<readonly (readonly [string, RecordedEvent | null])[]> {

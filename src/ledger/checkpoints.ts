@@ -88,7 +88,9 @@ export class Checkpoints {
 
   /** What the folded ledger lacks of the newest checkpoint, as a sentence, or null. @throws {LogUnavailable} */
   async loss(): Promise<string | null> {
-    return (this.#fault = await this.#contradiction());
+    const lack = this.#newest && (await lackOf(this.#deps.ledger.tree, this.#newest));
+    this.#fault = lack?.what ?? null;
+    return this.#fault;
   }
 
   /** Signs from now on. */
@@ -157,14 +159,15 @@ export class Checkpoints {
 
   /** Signs a checkpoint if one is due. */
   async #sign({ isLast = false } = {}): Promise<void> {
-    const { ledger, signer, origin } = this.#deps;
+    const { ledger, signer, origin, logger } = this.#deps;
     const { size } = ledger.tree;
     // 1. The ledger has grown, and it is time.
     const isDue = (): boolean => size > (this.#newest?.size ?? 0) && (isLast || this.#isTime());
     if (signer === null || this.#fault !== null || !isDue()) return;
     // 2. The tree still contains what the newest checkpoint covers.
-    const contradiction = await this.#contradiction();
-    if (contradiction !== null) return this.#fail(contradiction);
+    const reason = await this.loss();
+    if (reason !== null)
+      return logger.error({ reason }, 'ledger: it contradicts its newest checkpoint; signing no more, runs go on');
     // 3. Sign, and record it unless another instance was faster.
     const note = signer.sign(checkpointText({ origin, size, root: await ledger.tree.rootAt(size) }));
     await this.#append(() => (isDue() ? [{ type: 'CheckpointSigned', data: { note } }] : []));
@@ -176,16 +179,6 @@ export class Checkpoints {
     if (this.#newest === null) return true;
     const sinceMs = Math.abs(Date.parse(system.now()) - Date.parse(this.#newest.at));
     return sinceMs >= intervalMs;
-  }
-
-  /** What the ledger lacks of the newest checkpoint, or null. */
-  async #contradiction(): Promise<string | null> {
-    return this.#newest && ((await lackOf(this.#deps.ledger.tree, this.#newest))?.what ?? null);
-  }
-
-  #fail(reason: string): void {
-    this.#fault = reason;
-    this.#deps.logger.error({ reason }, 'ledger: it contradicts its newest checkpoint; signing no more, runs go on');
   }
 
   #report(err: unknown): void {

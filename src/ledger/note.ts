@@ -23,13 +23,8 @@ export interface VerifierKey {
   readonly key: Buffer;
 }
 
-/** A key name: not empty, without spaces, plus signs and control characters. */
-const KEY_NAME = /^[^\s\p{Z}\p{Cc}+]+$/u;
-
-/** Whether a text can name a key, and so a log. */
-export function isKeyName(text: string): boolean {
-  return KEY_NAME.test(text) && text.isWellFormed();
-}
+/** A verifier key as text. A name is without spaces, plus signs and control characters. */
+const VKEY = /^([^\s\p{Z}\p{Cc}+]+)\+([0-9a-f]{8})\+(.*)$/u;
 
 /** The text of a verifier key: `<name>+<hex id>+<base64 of type and key>`. */
 export function vkeyText({ name, type, key }: VerifierKey): string {
@@ -38,11 +33,11 @@ export function vkeyText({ name, type, key }: VerifierKey): string {
 
 /** Reads a verifier key of a type, by default of a log. @throws {NoteInvalid} */
 export function verifierKey(text: string, ofType = OF_LOG): VerifierKey {
-  const [, name = '', id = '', base64 = ''] = /^([^+]+)\+([0-9a-f]{8})\+(.*)$/.exec(text) ?? [];
+  const [, name = '', id = '', base64 = ''] = VKEY.exec(text) ?? [];
   const bytes = Buffer.from(base64, 'base64');
   const [type = 0, ...rest] = bytes;
   const found = { name, type, key: Buffer.from(rest) };
-  const isWhole = isKeyName(name) && bytes.toString('base64') === base64 && found.key.length === 32;
+  const isWhole = bytes.toString('base64') === base64 && found.key.length === 32;
   if (isWhole && type === ofType && keyId(found).toString('hex') === id) return found;
   throw new NoteInvalid(`"${text}" is no Ed25519 verifier key of type ${ofType}`);
 }
@@ -58,9 +53,10 @@ export interface NoteSigner {
   sign(text: string): string;
 }
 
-/** A signer by an Ed25519 key in PKCS#8 PEM. @throws {NoteInvalid} it is another key */
+/** A signer by an Ed25519 key in PKCS#8 PEM. @throws {NoteInvalid | Error} it is another key, or none */
 export function noteSigner(name: string, pem: string): NoteSigner {
-  const secret = secretKey(pem);
+  const secret = createPrivateKey(pem);
+  if (secret.asymmetricKeyType !== 'ed25519') throw new NoteInvalid('no Ed25519 key in PKCS#8 PEM');
   const key = {
     name,
     type: OF_LOG,
@@ -73,16 +69,6 @@ export function noteSigner(name: string, pem: string): NoteSigner {
       return `${text}\n— ${name} ${signature.toString('base64')}\n`;
     },
   };
-}
-
-function secretKey(pem: string): KeyObject {
-  try {
-    const key = createPrivateKey(pem);
-    if (key.asymmetricKeyType === 'ed25519') return key;
-  } catch {
-    // It is no key.
-  }
-  throw new NoteInvalid('no Ed25519 key in PKCS#8 PEM');
 }
 
 /** A new Ed25519 key in PKCS#8 PEM. */
