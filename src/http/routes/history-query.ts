@@ -1,7 +1,10 @@
 /** The filters, orders and cursors of the history, as its query names them. */
 import { brokenRules } from '../../api/problems.js';
 import type { FieldError, HistoryQuery } from '../../generated/schemas.js';
-import type { RunFilter, RunPlace, RunSort } from '../../projections/run-list.js';
+import type { RunFilter, RunListQuery, RunPlace, RunSort } from '../../projections/run-list.js';
+import { placeOf } from '../../projections/run-list.js';
+import type { RunSummary } from '../../projections/run-summary.js';
+import type { HttpContext } from '../route.js';
 import { fieldOf } from '../../system/untrusted.js';
 import { NO_TIMESTAMP, timestampIn } from '../timestamp.js';
 
@@ -46,6 +49,27 @@ export function filterIn(query: FilterQuery): RunFilter {
 
 export function isTrue(text: string | undefined): boolean {
   return text === '1' || text === 'true';
+}
+
+/** Runs of the list that are read at a time. */
+const PAGE = 200;
+
+export type RunsQuery = Required<Pick<RunListQuery, 'filter' | 'sort'>>;
+
+/** All runs of the list that pass a filter, read page by page. */
+export async function* runsIn({ queries }: Pick<HttpContext, 'queries'>, query: RunsQuery): AsyncGenerator<RunSummary> {
+  for (let after: RunPlace | undefined; ;) {
+    const page: readonly RunSummary[] = await queries.list({
+      ...query,
+      limit: PAGE,
+      offset: 0,
+      ...(after && { after }),
+    });
+    yield* page;
+    const last = page.at(-1);
+    if (last === undefined || page.length < PAGE) return;
+    after = placeOf(last, query.sort);
+  }
 }
 
 /** The place of a cursor. @throws {RequestRefused} 422 if it is no cursor of this order */

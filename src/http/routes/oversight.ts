@@ -1,7 +1,5 @@
 /** The decisions on paused runs, for a compliance officer. */
 import type { OversightRow } from '../../generated/schemas.js';
-import type { RunPlace } from '../../projections/run-list.js';
-import { placeOf } from '../../projections/run-list.js';
 import { isUnreadable } from '../../run/errors.js';
 import { brokenRules } from '../../api/problems.js';
 import { permitsFor, withPermit } from '../concurrency.js';
@@ -10,10 +8,8 @@ import type { CsvCell } from '../csv.js';
 import { CSV, csvLine } from '../csv.js';
 import { queryOf } from '../query.js';
 import type { HttpContext, Route } from '../route.js';
-import { filterIn } from './history-query.js';
+import { filterIn, runsIn } from './history-query.js';
 
-/** Runs of the list read at a time. */
-const PAGE = 200;
 /** Most decisions in one answer, all of which are in memory until they are in order. */
 const MAX_ROWS = 100_000;
 
@@ -55,25 +51,13 @@ export function oversightRoutes(http: HttpContext): readonly Route[] {
 /** The decisions from a time to another, both inclusive, in the order of their times. */
 async function decided(http: HttpContext, from: string, to: string | undefined): Promise<readonly OversightRow[]> {
   const rows: OversightRow[] = [];
-  const filter = { to, withChildren: true };
-  for (let after: RunPlace | undefined; ;) {
-    const page = await http.queries.list({
-      filter,
-      sort: 'created_at',
-      limit: PAGE,
-      offset: 0,
-      ...(after && { after }),
-    });
-    for (const { id, session, completedAt } of page) {
-      // Only a run with a session of God Mode or its budget has paused; one that ended before `from` has decided nothing since.
-      if (session === null || (completedAt !== null && completedAt < from)) continue;
-      const found = await decisionsOf(http, id);
-      rows.push(...found.filter(({ decided_at: at }) => at >= from && (to === undefined || at <= to)));
-      if (rows.length > MAX_ROWS) throw tooMany();
-    }
-    const last = page.at(-1);
-    if (last === undefined || page.length < PAGE) break;
-    after = placeOf(last, 'created_at');
+  const query = { filter: { to, withChildren: true }, sort: 'created_at' } as const;
+  for await (const { id, session, completedAt } of runsIn(http, query)) {
+    // Only a run with a session of God Mode or its budget has paused; one that ended before `from` has decided nothing since.
+    if (session === null || (completedAt !== null && completedAt < from)) continue;
+    const found = await decisionsOf(http, id);
+    rows.push(...found.filter(({ decided_at: at }) => at >= from && (to === undefined || at <= to)));
+    if (rows.length > MAX_ROWS) throw tooMany();
   }
   return rows.sort((a, b) => compare(a.decided_at, b.decided_at) || compare(a.run_id, b.run_id) || a.seq - b.seq);
 }

@@ -1,9 +1,6 @@
 /** Runs of the history as a table or as lines of JSON. */
 import { historyRecord } from '../../api/serializers/runs.js';
 import type { HistoryRecord, RunExportQuery } from '../../generated/schemas.js';
-import type { RunListQuery, RunPlace } from '../../projections/run-list.js';
-import { placeOf } from '../../projections/run-list.js';
-import type { RunSummary } from '../../projections/run-summary.js';
 import { readBody } from '../chunked-body.js';
 import { holdPermit, permitsFor } from '../concurrency.js';
 import type { CsvCell } from '../csv.js';
@@ -13,10 +10,9 @@ import { queryOf } from '../query.js';
 import type { HttpContext, Route } from '../route.js';
 import { isRunId } from '../route.js';
 import { NDJSON } from './audit.js';
-import { filterIn } from './history-query.js';
+import type { RunsQuery } from './history-query.js';
+import { filterIn, runsIn } from './history-query.js';
 
-/** Runs read at a time. */
-const PAGE = 200;
 /** Exports at a time; each holds a page of runs in memory. */
 const EXPORTS_AT_A_TIME = 2;
 
@@ -70,23 +66,8 @@ async function* selected(http: HttpContext, ids: readonly string[]): AsyncGenera
   }
 }
 
-async function* filtered(
-  http: HttpContext,
-  query: Required<Pick<RunListQuery, 'filter' | 'sort'>>,
-): AsyncGenerator<HistoryRecord> {
-  let after: RunPlace | undefined;
-  for (;;) {
-    const page: readonly RunSummary[] = await http.queries.list({
-      ...query,
-      limit: PAGE,
-      offset: 0,
-      ...(after !== undefined && { after }),
-    });
-    for (const run of page) yield historyRecord(run);
-    const last = page.at(-1);
-    if (last === undefined || page.length < PAGE) return;
-    after = placeOf(last, query.sort);
-  }
+async function* filtered(http: HttpContext, query: RunsQuery): AsyncGenerator<HistoryRecord> {
+  for await (const run of runsIn(http, query)) yield historyRecord(run);
 }
 
 async function* linesOf(records: AsyncIterable<HistoryRecord>): AsyncGenerator<string> {
