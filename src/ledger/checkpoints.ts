@@ -74,6 +74,8 @@ export class Checkpoints {
   /** Witnesses that are being asked, or that rest after a failure, by name. */
   readonly #busy = new Set<string>();
   #fault: string | null = null;
+  /** Whether another key than that of this service has signed the newest checkpoint: then a new one is due. */
+  #isOtherKey = false;
 
   constructor(deps: CheckpointsDeps) {
     this.#deps = deps;
@@ -84,6 +86,10 @@ export class Checkpoints {
     const newest = await lastEvent(this.#deps.log, CHECKPOINTS_STREAM);
     this.#head = newest && { ...headAt(newest), seq: Math.max(-1, newest.revision - READ_BACK) };
     await this.#readOn();
+    const { signer, logger, origin } = this.#deps;
+    this.#isOtherKey = signer !== null && this.#newest !== null && !isSignedBy(this.#newest, signer.key);
+    const hint = 'signing a new one. Restore the earlier key if this is not meant';
+    if (this.#isOtherKey) logger.info({ origin }, `ledger: the key is not the one of the newest checkpoint; ${hint}`);
   }
 
   /** What the folded ledger lacks of the newest checkpoint, as a sentence, or null. @throws {LogUnavailable} */
@@ -161,8 +167,9 @@ export class Checkpoints {
   async #sign({ isLast = false } = {}): Promise<void> {
     const { ledger, signer, origin, logger } = this.#deps;
     const { size } = ledger.tree;
-    // 1. The ledger has grown, and it is time.
-    const isDue = (): boolean => size > (this.#newest?.size ?? 0) && (isLast || this.#isTime());
+    // 1. The ledger has grown, or the key is another one, and it is time.
+    const lacksOne = (): boolean => size > (this.#newest?.size ?? 0) || (this.#isOtherKey && size > 0);
+    const isDue = (): boolean => lacksOne() && (isLast || this.#isTime());
     if (signer === null || this.#fault !== null || !isDue()) return;
     // 2. The tree still contains what the newest checkpoint covers.
     const reason = await this.loss();
@@ -171,6 +178,7 @@ export class Checkpoints {
     // 3. Sign, and record it unless another instance was faster.
     const note = signer.sign(checkpointText({ origin, size, root: await ledger.tree.rootAt(size) }));
     await this.#append(() => (isDue() ? [{ type: 'CheckpointSigned', data: { note } }] : []));
+    this.#isOtherKey = false;
     this.#askWitnesses();
   }
 
@@ -257,12 +265,22 @@ export class Checkpoints {
         old = seen;
         continue;
       }
-      if (status === 409 && seen !== null) throw new Error(`it has seen ${seen} leaves, and this ledger has ${size}`);
+      if (status === 409 && seen !== null)
+        throw new Error(`it has seen ${seen} leaves, and this ledger has ${size}: it may be an older copy`);
       if (status !== 200) throw new Error(`it answers ${status}`);
       // 3. Record its signature.
       const line = signatureLine({ text, lines: body.split('\n') }, key);
       const fact = { type: 'CheckpointCosigned', data: { size, name: key.name, line } } as const;
       return await this.#append(() => ((this.#cosigned.get(key.name)?.size ?? 0) < size ? [fact] : []));
     }
+  }
+}
+
+function isSignedBy(checkpoint: Checkpoint, key: VerifierKey): boolean {
+  try {
+    signatureLine(checkpoint, key);
+    return true;
+  } catch {
+    return false;
   }
 }

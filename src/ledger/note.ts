@@ -127,6 +127,12 @@ export function signatureLine({ text, lines }: Pick<Checkpoint, 'text' | 'lines'
   throw new NoteInvalid(`it has no signature of the key ${vkeyText(key)}`);
 }
 
+/** When a witness has signed, in milliseconds since 1970. @param line its signature line */
+export function cosignedAtMs(line: string): number {
+  const [, , base64 = ''] = SIGNATURE.exec(line) ?? [];
+  return Number(timeIn(Buffer.from(base64, 'base64'))) * 1_000;
+}
+
 /** The time of a cosignature, in seconds since 1970. */
 function timeIn(bytes: Buffer): bigint {
   return bytes.length < 12 ? 0n : bytes.readBigUInt64BE(4);

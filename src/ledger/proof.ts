@@ -17,10 +17,6 @@ export interface Proof {
   readonly path: readonly Buffer[];
 }
 
-export interface VerifiedProof extends Proof {
-  readonly checkpoint: Checkpoint;
-}
-
 /** The text of a proof. @param note the checkpoint, with its signatures */
 export function proofText({ entry, index, path }: Proof, note: string): string {
   const hashes = path.map((hash) => `${hash.toString('base64')}\n`).join('');
@@ -32,7 +28,7 @@ export function proofText({ entry, index, path }: Proof, note: string): string {
  *
  * @throws {NoteInvalid} with what is wrong
  */
-export function verifiedProof(text: string, key: VerifierKey): VerifiedProof {
+export function verifiedProof(text: string, key: VerifierKey): Proof & { readonly checkpoint: Checkpoint } {
   const [, extra, digits, hashes = '', note = ''] = PROOF.exec(text) ?? [];
   if (extra === undefined) throw new NoteInvalid(`it is no ${FIRST_LINE} with the leaf in its extra line`);
   const checkpoint = checkpointIn(note);

@@ -337,7 +337,7 @@ describe('An attacker with the files', function () {
     rmSync(join(path, 'ledger-key.pem'));
     const service = await serve(path);
     const rest = restClient(service.url);
-    await rest.start();
+    expect(service.lines.filter(({ msg }) => msg.includes('the key is not'))).to.have.lengthOf(1);
     await untilTrue(async () => {
       const { status, text } = await rest.get(`/api/runs/${runs[0]}/proof`);
       const now = rest.read(await rest.get('/api/ledger'), 200, 'ledger.json').vkey ?? '';

@@ -3,6 +3,7 @@ import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readConfig } from '../../src/config.js';
 import { checkpointText, newKeyPem, noteSigner, vkeyText } from '../../src/ledger/note.js';
+import { councilBench } from '../support/council-command.js';
 import { fieldOf } from '../../src/system/untrusted.js';
 import { restClient } from '../support/rest-client.js';
 import type { RestClient } from '../support/rest-client.js';
@@ -71,6 +72,31 @@ describe('Witnesses of the ledger', () => {
     await serve();
     expect((await state()).witnesses).to.have.lengthOf(1);
     expect((await state()).witnesses[0]).to.include({ name: 'witness.example/w1', size: 3 });
+  });
+
+  it('are demanded by verify-export, which takes the key of the ledger for none', async () => {
+    const bench = councilBench();
+    await serve();
+    await trusted();
+    const runId = await rest.start();
+    await cosigned(1);
+    const proof = bench.written('proof', (await rest.get(`/api/runs/${runId}/proof`)).text);
+    const file = join(bench.path, 'run.ndjson');
+    await bench.council(['export', runId, '--url', service.url, '--out', file]);
+    const vkey = (await state()).vkey ?? '';
+    const verify = (key: string) =>
+      bench.council(['verify-export', file, '--proof', proof, '--vkey', vkey, '--witness', key]);
+    const { stdout, code } = await verify(witness.vkey);
+    expect(stdout).to.match(/^proven: .*, cosigned by witness\.example\/w1 at 20\d\d-\S+Z\n$/);
+    expect(code).to.equal(0);
+    const own = await verify(vkey);
+    expect([own.code, own.stderr]).to.satisfy(
+      ([status, said]: [number, string]) => status === 2 && said.includes('is no Ed25519 verifier key of type 4'),
+    );
+    const stranger = await startWitness('witness.example/w2');
+    expect((await verify(stranger.vkey)).code).to.equal(1);
+    await stranger.stop();
+    await bench.clear();
   });
 
   it('that have seen another size than recorded are asked from there', async () => {
