@@ -25,7 +25,11 @@ export function fakeAnthropic(script: Script<AnthropicRequest> | readonly Reply[
 export const USAGE = { input_tokens: 11, output_tokens: 7 };
 
 /** One whole answer: its text, or its blocks. */
-export function says(content: string | readonly object[], stopReason = 'end_turn', usage: object = USAGE): Reply {
+export function says(
+  content: string | readonly object[],
+  stopReason: string | null = 'end_turn',
+  usage: object = USAGE,
+): Reply {
   const blocks = typeof content === 'string' ? [{ type: 'text', text: content }] : content;
   return sends({ ...MESSAGE, content: blocks, stop_reason: stopReason, usage });
 }

@@ -1,6 +1,6 @@
 /** A server for Gemini's generateContent. A script sets its answers and faults. */
 import type { Call, FakeServer, Reply, Script } from './fake-server.js';
-import { fakeServer, sends } from './fake-server.js';
+import { fakeServer, sends, streams } from './fake-server.js';
 
 export { hangs, resets, sends, streams } from './fake-server.js';
 
@@ -54,10 +54,22 @@ export function isCritique({ generationConfig }: GeminiRequest): boolean {
 /** One whole answer, of these parts or of one text. */
 export function says(answer: string | readonly object[], finishReason: string | null = 'STOP'): GeminiReply {
   const parts = typeof answer === 'string' ? [{ text: answer }] : answer;
-  const usageMetadata = { promptTokenCount: 11, candidatesTokenCount: 7, totalTokenCount: 18 };
   const candidate = { content: { role: 'model', parts }, ...(finishReason !== null && { finishReason }), index: 0 };
-  return sends({ candidates: [candidate], usageMetadata, modelVersion: 'fake' });
+  return sends({ candidates: [candidate], usageMetadata: USAGE, modelVersion: 'fake' });
 }
+
+/** One answer in pieces of text. */
+export function saysInPieces(pieces: readonly string[]): GeminiReply {
+  const chunk = (text: string, more: object = {}): object => ({
+    candidates: [{ content: { role: 'model', parts: [{ text }] }, ...more }],
+  });
+  return streams([
+    ...pieces.map((text) => chunk(text)),
+    { ...chunk('', { finishReason: 'STOP' }), usageMetadata: USAGE },
+  ]);
+}
+
+const USAGE = { promptTokenCount: 11, candidatesTokenCount: 7, totalTokenCount: 18 };
 
 export interface Refusal {
   readonly message?: string;
