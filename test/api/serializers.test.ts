@@ -8,7 +8,7 @@ import { evolve, firstState } from '../../src/run/evolve.js';
 import { pauseViewOf } from '../../src/run/pauses/pause-view.js';
 import type { RunState } from '../../src/run/state.js';
 import type { Story } from '../support/given.js';
-import { broke, given, graphOf, resumed, scored, wrote } from '../support/given.js';
+import { broke, given, graphOf, scored, wrote } from '../support/given.js';
 import { schemaCheck } from '../support/schema-check.js';
 
 const AT = '2026-01-01T00:00:00.000Z';
@@ -21,7 +21,7 @@ const STORIES: Readonly<Record<string, () => Story>> = {
   'a running run': () => given(COUNCIL).whenAll(wrote('write'), scored('judge', 5)),
   'a completed run': () => given(graphOf('write')).when(wrote('write')),
   'a failed run': () => given(COUNCIL).when(broke('write')),
-  'a paused run with branches': () => resumed(given(FORK, { godMode: true })).when(wrote('plan')),
+  'a paused run with branches': () => given(FORK, { godMode: true }).whenApproved().when(wrote('plan')),
 };
 
 function expectFits<N extends SchemaName>(schema: N, value: Described<N>): void {

@@ -214,11 +214,10 @@ describe('The genealogy of a panel', () => {
       ...[edge('plan', 'left'), edge('plan', 'right'), edge('left', 'panel'), edge('right', 'panel')],
       ...[edge('left', 'sum'), edge('right', 'sum')],
     ];
-    const approve = { action: 'approve', modifiedState: null } as const;
     const paused = given(graphWith(nodes, edges), { godMode: true })
-      .whenDecided(approve)
+      .whenApproved()
       .when(wrote('plan'))
-      .whenDecided(approve)
+      .whenApproved()
       .whenAll(wrote('left'), wrote('right'));
     const joined = async (story: Story): Promise<readonly (string | number | null)[][]> =>
       (await genealogy(story)).drafts.flatMap(({ kind, node, step }) => (kind === 'joined' ? [[node, step]] : []));
@@ -227,6 +226,6 @@ describe('The genealogy of a panel', () => {
       ['panel', 4],
       ['sum', 7],
     ]);
-    expect(await joined(paused.whenDecided(approve))).to.deep.equal(before);
+    expect(await joined(paused.whenApproved())).to.deep.equal(before);
   });
 });

@@ -178,7 +178,7 @@ describe('Genealogy', () => {
   it('shows for an override only the branches that it gave another draft', async () => {
     const branches = [{ node: 'left', current_draft: 'Plan' }];
     const { events } = given(graphOf('plan -> left, right'), { godMode: true })
-      .whenDecided({ action: 'approve', modifiedState: null })
+      .whenApproved()
       .when(wrote('plan', 'Plan'))
       .whenModified({ branches, current_draft: 'For the right' });
     const { decisions, drafts } = await genealogy(events);
@@ -249,11 +249,10 @@ describe('Genealogy', () => {
   });
 
   it('joins branches that end separately, after a human set one draft for all', async () => {
-    const approve = { action: 'approve', modifiedState: null } as const;
     const story = given(graphOf('plan -> left, right'), { godMode: true })
-      .whenDecided(approve)
+      .whenApproved()
       .when(wrote('plan'))
-      .whenDecided({ action: 'modify', modifiedState: { current_draft: 'Mine' } })
+      .whenModified({ current_draft: 'Mine' })
       .whenAll(wrote('left'), wrote('right'));
     const result = await genealogy(story.events);
     expect(lineage(result)).to.deep.equal({
@@ -267,14 +266,13 @@ describe('Genealogy', () => {
   });
 
   it('shows a join at a pause once, and the draft by which a human replaced it', async () => {
-    const approve = { action: 'approve', modifiedState: null } as const;
     const story = given(graphOf('plan -> left, right; left, right -> meet'), { godMode: true })
-      .whenDecided(approve)
+      .whenApproved()
       .when(wrote('plan'))
-      .whenDecided(approve)
+      .whenApproved()
       .whenAll(wrote('left'), wrote('right'));
     const pause = story.run.head.seq - 1;
-    const approved = await genealogy(story.whenDecided(approve).when(wrote('meet')).events);
+    const approved = await genealogy(story.whenApproved().when(wrote('meet')).events);
     const joined = approved.drafts.filter(({ kind }) => kind === 'joined');
     expect(joined.map(({ id }) => id)).to.deep.equal([`d${pause}`]);
     expect(approved.drafts.at(-1)?.parents.drafts).to.deep.equal([`d${pause}`]);

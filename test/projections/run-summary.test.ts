@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { isRunSummary, summaryOf } from '../../src/projections/run-summary.js';
 import type { Story } from '../support/given.js';
-import { broke, given, graphOf, pauseDecided, resumed, RUN_ID, scored, wrote } from '../support/given.js';
+import { broke, given, graphOf, RUN_ID, scored, wrote } from '../support/given.js';
 
 const council = graphOf(`
   write -> judge?
@@ -92,15 +92,12 @@ describe('summaryOf', () => {
   });
 
   it('keeps the topic of the start after a human changes it', () => {
-    const { run } = resumed(paused(), { action: 'modify', modifiedState: { input_topic: 'Rivers' } });
+    const { run } = paused().whenModified({ input_topic: 'Rivers' });
     expect(summaryOf(run).inputTopic).to.equal('The sea');
   });
 
   it('has null iterations after a human sets them to 0', () => {
-    const { run } = resumed(resumed(paused()).when(wrote('write')), {
-      action: 'modify',
-      modifiedState: { iteration_count: 0 },
-    });
+    const { run } = paused().whenApproved().when(wrote('write')).whenModified({ iteration_count: 0 });
     expect(summaryOf(run).iterationCount).to.equal(null);
   });
 
@@ -111,10 +108,9 @@ describe('summaryOf', () => {
   });
 
   it('has a session in God Mode in every status, with nodes only while paused', () => {
-    const writing = resumed(paused());
+    const writing = paused().whenApproved();
     const judging = writing.when(wrote('write', 'Draft'));
-    const decided = judging.recorded(pauseDecided(judging.run, { action: 'reject' }));
-    const rejected = decided.recorded({ type: 'RunFailed', data: { kind: 'rejected', error: 'No', node: null } });
+    const rejected = judging.whenDecided({ action: 'reject', modifiedState: null });
     const stories = [given(council, { godMode: true, pending: true }), paused(), writing, judging, rejected];
     expect(stories.map(({ run }) => summaryOf(run).session)).to.deep.equal([
       { nextNodes: [], currentDraft: null },
@@ -127,7 +123,7 @@ describe('summaryOf', () => {
   });
 
   it('shows all nodes of a paused frontier', () => {
-    const { run } = resumed(given(graphOf('plan -> left, right'), { godMode: true })).when(wrote('plan', 'P'));
+    const { run } = given(graphOf('plan -> left, right'), { godMode: true }).whenApproved().when(wrote('plan', 'P'));
     expect(summaryOf(run)).to.deep.include({
       activeNode: 'left',
       session: { nextNodes: ['left', 'right'], currentDraft: 'P' },

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { MAX_ALL_FEEDBACK_BYTES, MAX_DRAFT_BYTES, MAX_FEEDBACK_BYTES, jsonBytes } from '../../src/graph/limits.js';
 import type { Story } from '../support/given.js';
-import { attemptOf, given, graphOf, playOut, resumed, scored, wrote } from '../support/given.js';
+import { attemptOf, given, graphOf, playOut, scored, wrote } from '../support/given.js';
 import { failureOf } from '../../src/run/state.js';
 import { flatState } from '../support/whole-run.js';
 
@@ -40,7 +40,8 @@ describe('Node executions', () => {
 
   it('reach the limit before the run pauses', () => {
     const story = given(ring, { godMode: true, limits: { maxNodeExecutions: 1 } });
-    resumed(story)
+    story
+      .whenApproved()
       .when(wrote('a'))
       .then(
         'NodeCompleted a 1.1 -> b',
@@ -82,7 +83,11 @@ describe('A joined draft', () => {
   });
 
   it('beyond 128 KiB fails a run in God Mode before it pauses', () => {
-    const { run } = resumed(resumed(given(graph, { godMode: true })).when(wrote('plan'))).whenAll(...tooLarge.slice(1));
+    const { run } = given(graph, { godMode: true })
+      .whenApproved()
+      .when(wrote('plan'))
+      .whenApproved()
+      .whenAll(...tooLarge.slice(1));
     expect(flatState(run)).to.include({ status: 'failed', pauses: 2 });
     expect(failureOf(run)?.kind).to.equal('draft_too_large');
   });
@@ -154,7 +159,7 @@ describe('All feedback', () => {
   it('of a human has the same limit', () => {
     const feedback_history = Array.from({ length: 20 }, (_, at) => `${at}`.padEnd(10_000, '.'));
     const paused = given(loop, { godMode: true });
-    const story = resumed(paused, { action: 'modify', modifiedState: { feedback_history } });
+    const story = paused.whenModified({ feedback_history });
     expect(numbersIn(story)).to.deep.equal([14, 15, 16, 17, 18, 19]);
   });
 });

@@ -319,8 +319,8 @@ describe('The drafts of parallel branches in a run that finishes at its budget',
     const story = finished(twoBranches, ...before).when(above('left'));
     const joined = '## Left\nby left\n\n## Right\nby right';
     story.then('NodeCompleted left 2.1 -> join', `RunCompleted: ${joined} (null, 3)`);
-    const paused = given(twoBranches, { godMode: true }).whenDecided({ action: 'approve', modifiedState: null });
-    const before2 = paused.when(answered('plan', 1)).whenDecided({ action: 'approve', modifiedState: null });
+    const paused = given(twoBranches, { godMode: true }).whenApproved();
+    const before2 = paused.when(answered('plan', 1)).whenApproved();
     const shown = before2.whenAll(answered('right', 1), answered('left', 1));
     expect(shown.run.progress.shown.draft).to.equal(joined);
   });

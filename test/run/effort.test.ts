@@ -269,7 +269,7 @@ describe('The effort of a run', () => {
     const at = (ms: number): string => new Date(START + ms).toISOString();
     const paused = given(council, { godMode: true });
     expect(waitedMs(paused)).to.equal(0);
-    const approved = paused.at(at(5_000)).whenDecided({ action: 'approve', modifiedState: null });
+    const approved = paused.at(at(5_000)).whenApproved();
     expect(waitedMs(approved)).to.equal(5_000);
     const again = approved.when(wrote('write'), 'one', at(6_000));
     expect(waitedMs(again)).to.equal(5_000);

@@ -42,7 +42,6 @@ const isRunFold = schemaCheck('run-fold.json');
 
 const COUNCIL = withFullNames(graphOf('write -> judge?; judge -rework-> write; judge -approve-> polish'), plainName);
 const DIAMOND = graphOf('plan -> left, right; left -> meet; right -> meet');
-const APPROVED = { action: 'approve', modifiedState: null } as const;
 
 /** The first event of a fork at a state. */
 function requestAt(run: RunState, changes: Partial<ForkChanges> = {}): RunRequestedData {
@@ -103,9 +102,9 @@ function undecidedPoints(): readonly RunState[] {
   const played = given(graph, { godMode: true })
     .whenModified({ input_topic: 'Rivers' })
     .whenAll(usedTool('write', [hit]), wrote('write'))
-    .whenDecided(APPROVED)
+    .whenApproved()
     .whenAll(wrote('aside'), scored('judge', 2))
-    .whenDecided(APPROVED);
+    .whenApproved();
   return forkPoints(played).filter((run) => pauseOf(run) === null);
 }
 
@@ -150,7 +149,7 @@ function playedToTheEnd(story: Story): Story {
   while (!isFinished(played.run)) {
     const [node] = activeNodes(played.run);
     if (node === undefined) {
-      played = played.whenDecided(APPROVED);
+      played = played.whenApproved();
     } else {
       const at = attemptOf(played.run, node);
       played = played.when(completed(at, outputOf(played.run, node, at.step)));
@@ -290,9 +289,9 @@ describe('A fork', () => {
   });
 
   describe('at a human decision', () => {
-    const atJudge = given(COUNCIL, { godMode: true }).whenDecided(APPROVED).when(wrote('write'));
-    const approved = atJudge.whenDecided(APPROVED);
-    const modified = atJudge.whenDecided({ action: 'modify', modifiedState: { current_draft: 'Theirs' } });
+    const atJudge = given(COUNCIL, { godMode: true }).whenApproved().when(wrote('write'));
+    const approved = atJudge.whenApproved();
+    const modified = atJudge.whenModified({ current_draft: 'Theirs' });
 
     it('keeps the decision if it changes nothing', () => {
       for (const parent of [approved, modified]) {
@@ -323,7 +322,7 @@ describe('A fork', () => {
     }
 
     it('pauses before the nodes of its own route', () => {
-      const judged = approved.when(scored('judge', 3)).whenDecided(APPROVED);
+      const judged = approved.when(scored('judge', 3)).whenApproved();
       const requested = requestAt(after(judged, 'GateDecided'), { override: { route_decision: 'approve' } });
       expect(openPauseOf(begun(requested).run)).to.deep.include({ number: 3, nextNodes: ['polish'] });
     });

@@ -6,7 +6,6 @@ import { given, graphOf, graphWith, playOut, scored, activeNodes, wrote } from '
 import { pauseOf } from '../../src/run/state.js';
 import { flatState } from '../support/whole-run.js';
 
-const APPROVE = { action: 'approve', modifiedState: null } as const;
 const COUNCIL = graphOf('write -> judge?; judge? -rework-> write; judge? -approve-> polish');
 
 /** The same council, routed by its own conditions. */
@@ -20,7 +19,7 @@ function routedBy(onward: string, back: string, graph = COUNCIL): Graph {
 
 /** Continues with the override, if there is one, up to the next pause or the end. The critic gives this score. */
 function goneOn(story: Story, score: number, override?: StateOverride): Story {
-  const decided = override === undefined ? story.whenDecided(APPROVE) : story.whenModified(override);
+  const decided = override === undefined ? story.whenApproved() : story.whenModified(override);
   return playOut(decided, (node, { plan }) => (plan.node(node).role === 'critic' ? scored(node, score) : wrote(node)));
 }
 

@@ -98,7 +98,7 @@ describe('An outage of a model', () => {
       .when({ type: 'CancelRun', actor: null })
       .then('RunFailed cancelled: Cancelled by the user');
     const paused = given(graphOf('judge? -> write'), { godMode: true })
-      .whenDecided({ action: 'approve', modifiedState: null })
+      .whenApproved()
       .when(wentOut('judge'))
       .when(scored('judge', 9));
     expect(flatState(paused.run)).to.include({ status: 'paused', pauses: 2 });

@@ -52,7 +52,7 @@ function reported(story: Story, at: FrontierNode, draws: Draws): Story {
 function decided(story: Story, draws: Draws): Story {
   if (draws.chance(0.1)) return story.whenDecided({ action: 'reject', modifiedState: null });
   const approve = { action: 'approve', modifiedState: null } as const;
-  if (pauseOf(story.run)?.reason !== 'budget') return story.whenDecided(approve);
+  if (pauseOf(story.run)?.reason !== 'budget') return story.whenApproved();
   try {
     return story.whenDecided({ ...approve, budget: { tokens: 500 + draws.below(5_000) } });
   } catch (error) {

@@ -31,7 +31,7 @@ import type { Chart, RunSnapshot } from '../../src/run/chart/machine.js';
 import { compileChart } from '../../src/run/chart/machine.js';
 import type { DecisionContext } from '../../src/run/pending-events.js';
 import type { FrontierNode, RunState } from '../../src/run/state.js';
-import { openPauseOf, pauseOf } from '../../src/run/state.js';
+import { openPauseOf } from '../../src/run/state.js';
 import { present } from '../../src/system/element.js';
 import { startRun } from '../../src/run/request.js';
 import { sealAppend } from '../../src/eventsourcing/aggregate.js';
@@ -173,6 +173,11 @@ export class Story {
   at(time: string): this {
     this.#state.deps.system.setNow(time);
     return this;
+  }
+
+  /** A human approves the open pause. */
+  whenApproved(): Story {
+    return this.whenDecided(APPROVAL);
   }
 
   /** A human modifies the state at the open pause. */
@@ -458,53 +463,14 @@ export function toolCalled(
 
 // God Mode
 
-export interface Decision {
-  readonly action?: 'approve' | 'modify' | 'reject';
-  readonly modifiedState?: StateOverride;
-  /** The new route of the last node, if an override routed it again. */
-  readonly reroute?: readonly string[];
-}
+const APPROVAL: GateChoice = { action: 'approve', modifiedState: null };
 
-/** A human's decision on the open pause. */
-export function pauseDecided(run: RunState, { action = 'approve', modifiedState, reroute }: Decision = {}): RunFact {
-  const pause = pauseOf(run);
-  if (pause === null) throw new Error(`Run "${run.runId}" is ${run.phase.status}, not paused`);
-  const choice: GateChoice =
-    action === 'modify'
-      ? { action, modifiedState: modifiedState ?? null }
-      : { action, modifiedState: modifiedState === undefined ? null : { ...modifiedState } };
-  return {
-    type: 'GateDecided',
-    data: {
-      ...choice,
-      gate: pause.number,
-      nextNodes: [...(reroute ?? pause.nextNodes)],
-      route: reroute === undefined ? null : { next: [...reroute], reason: 'routed again' },
-      answers: pause.seq,
-      shownDraftHash: null,
-      actor: null,
-      keyHash: null,
-      bodyHash: 'b',
-    },
-  };
-}
-
-/** Resumes a paused run with a decision: [GateDecided, RunClaimed, RunResumed, NodeStarted…]. */
-export function resumed(story: Story, decision: Decision = {}): Story {
-  const { run } = story;
-  const epoch = run.ownership.epoch + 1;
-  const decided = pauseDecided(run, decision);
-  if (decided.type !== 'GateDecided') throw new Error('The first fact must be GateDecided');
-  const { gate, nextNodes } = decided.data;
-  const started = nextNodes.map((node, index) =>
-    nodeStarted({ node, step: run.progress.steps + 1 + index, attempt: 1 }),
-  );
-  return story.recorded(
-    decided,
-    { type: 'RunClaimed', data: { epoch, instanceId: 'one', reason: 'resumed' } },
-    { type: 'RunResumed', data: { epoch, gate, nextNodes } },
-    ...started,
-  );
+/** The fact of a human's decision on the open pause, without what follows from it. */
+export function decisionFact(story: Story, choice = APPROVAL): Extract<RunFact, { type: 'GateDecided' }> {
+  const [fact] = story.whenDecided(choice).facts;
+  if (fact?.type !== 'GateDecided')
+    throw new Error(`Run "${story.run.runId}" is ${story.run.phase.status}, not paused`);
+  return fact;
 }
 
 /** A recorded start of a node, with an arbitrary prompt hash. */

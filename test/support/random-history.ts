@@ -1,12 +1,12 @@
 /** Random histories of random graphs, for tests of properties of runs. */
 import { withFullNames } from '../../src/graph/models-asked.js';
 import { OverrideRefused } from '../../src/run/pauses/override.js';
-import type { Graph, GraphNode, NodeOutput } from '../../src/generated/schemas.js';
-import { hasMembers, openPanels } from '../../src/run/panels/panels.js';
+import type { Graph, GraphNode, NodeOutput, StateOverride } from '../../src/generated/schemas.js';
+import { openPanels } from '../../src/run/panels/panels.js';
 import type { RunState } from '../../src/run/state.js';
 import { isFinished, pauseOf } from '../../src/run/state.js';
 import type { Story } from './given.js';
-import { attemptOf, completed, failed, given, graphWith, usedTool, resumed, activeNodes } from './given.js';
+import { attemptOf, completed, failed, given, graphWith, usedTool, activeNodes } from './given.js';
 import { plainName } from './open-engine.js';
 import { seededRandom } from './seeded-random.js';
 
@@ -103,20 +103,18 @@ function anotherReport(story: Story, draws: Draws): Story {
   return story.when(completed(at, outputOf(run, at.node, at.step)));
 }
 
-/** A decision in the old or the current recorded form. If it is refused, approves instead. */
+/** An override of the state, of single branches, or of both. If it is refused, approves instead. */
 function decided(story: Story, draws: Draws): Story {
   const { chance, below } = draws;
-  const decision = randomDecision(draws);
-  // Records of the older form have no panels.
-  if (chance(0.5) && !story.run.plan.graph.nodes.some(hasMembers)) return resumed(story, decision);
+  const state = chance(0.5) ? {} : randomState(draws);
   const branches = (pauseOf(story.run)?.nextNodes ?? []).flatMap((node) =>
     chance(0.3) ? [{ node, current_draft: chance(0.2) ? null : `Mine ${below(9)} for ${node}` }] : [],
   );
   try {
-    return story.whenDecided({ action: 'modify', modifiedState: { ...decision?.modifiedState, branches } });
+    return story.whenModified({ ...state, branches });
   } catch (error) {
     if (!(error instanceof OverrideRefused)) throw error;
-    return story.whenDecided({ action: 'approve', modifiedState: null });
+    return story.whenApproved();
   }
 }
 
@@ -124,16 +122,14 @@ function page(number: number) {
   return { document: 'd'.repeat(64), page: number, chunk: number, score: 0.5 };
 }
 
-function randomDecision({ below, chance }: Draws): Parameters<typeof resumed>[1] {
-  if (chance(0.5)) return {};
-  const modifiedState = {
+function randomState({ below, chance }: Draws): StateOverride {
+  return {
     ...(chance(0.3) ? { input_topic: 'Another' } : {}),
     ...(chance(0.3) ? { current_draft: chance(0.2) ? null : `Mine ${below(9)}` } : {}),
     ...(chance(0.3) ? { critic_score: chance(0.2) ? null : below(11) } : {}),
     ...(chance(0.3) ? { iteration_count: below(20) } : {}),
     ...(chance(0.3) ? { feedback_history: ['Mine', 'too'] } : {}),
   };
-  return { action: 'modify', modifiedState };
 }
 
 /** A complete random history. At every event, the harness compares the fold with the chart, on frozen states. */

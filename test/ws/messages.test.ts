@@ -8,7 +8,7 @@ import type { RunEvent } from '../../src/run/events.js';
 import type { RunState } from '../../src/run/state.js';
 import { NOTHING_ANNOUNCED, announce, connectedMessage, unknownRunMessage } from '../../src/ws/messages.js';
 import type { Story } from '../support/given.js';
-import { broke, given, graphOf, graphWith, pauseDecided, resumed, RUN_ID, scored, wrote } from '../support/given.js';
+import { broke, decisionFact, given, graphOf, graphWith, RUN_ID, scored, wrote } from '../support/given.js';
 
 const council = graphOf(`
   write -> judge?
@@ -63,7 +63,8 @@ function summary(message: ChannelMessage): string {
 }
 
 const paused = (): Story => given(council, { godMode: true });
-const judged = (): Story => resumed(resumed(paused()).when(wrote('write', 'Draft'))).when(scored('judge', 5));
+const judged = (): Story =>
+  paused().whenApproved().when(wrote('write', 'Draft')).whenApproved().when(scored('judge', 5));
 
 describe('The channel of a run', () => {
   it('sends every change of the active node, then the end', () => {
@@ -95,9 +96,7 @@ describe('The channel of a run', () => {
   });
 
   it('sends pauses and decisions, and does not announce the waiting node again', () => {
-    const story = resumed(judged(), { action: 'modify', modifiedState: { current_draft: 'Mine' } }).when(
-      broke('write'),
-    );
+    const story = judged().whenModified({ current_draft: 'Mine' }).when(broke('write'));
     expect(messagesOf(story).map(summary)).to.deep.equal([
       'connected pending',
       'node_active write null',
@@ -114,7 +113,7 @@ describe('The channel of a run', () => {
   });
 
   it('sends the other nodes of a paused frontier', () => {
-    const story = resumed(resumed(given(fork, { godMode: true })).when(wrote('plan')));
+    const story = given(fork, { godMode: true }).whenApproved().when(wrote('plan')).whenApproved();
     expect(messagesOf(story).map(summary).slice(-4)).to.deep.equal([
       'node_active left 1',
       'run_paused left right',
@@ -124,7 +123,7 @@ describe('The channel of a run', () => {
   });
 
   it('sends the node that a modified route leads to', () => {
-    const story = resumed(judged(), { action: 'modify', modifiedState: { critic_score: 9 }, reroute: ['polish'] });
+    const story = judged().whenModified({ critic_score: 9 });
     expect(messagesOf(story).map(summary).slice(-3)).to.deep.equal([
       'run_paused write',
       'run_resumed modify',
@@ -133,11 +132,7 @@ describe('The channel of a run', () => {
   });
 
   it('sends only the failure for a rejection', () => {
-    const open = paused();
-    const story = open.recorded(pauseDecided(open.run, { action: 'reject' }), {
-      type: 'RunFailed',
-      data: { kind: 'rejected', error: 'Rejected by the user in God Mode', node: null },
-    });
+    const story = paused().whenDecided({ action: 'reject', modifiedState: null });
     expect(messagesOf(story).map(summary)).to.deep.equal([
       'connected pending',
       'node_active write null',
@@ -179,7 +174,7 @@ describe('The channel of a run', () => {
   });
 
   it('sends no message if the state has not changed', () => {
-    for (const story of [given(council), paused(), resumed(paused()), given(council).when(wrote('write'))]) {
+    for (const story of [given(council), paused(), paused().whenApproved(), given(council).when(wrote('write'))]) {
       const { announced } = announce(story.run, NOTHING_ANNOUNCED);
       expect(announce(story.run, announced)).to.deep.equal({ messages: [], announced, isLast: false });
     }
@@ -197,10 +192,10 @@ describe('A client that connects', () => {
     ['while several are', () => given(fork).when(wrote('plan')), ['connected running', 'node_active right 1']],
     ['while the run is paused', paused, ['connected paused', 'node_active write null', 'run_paused write']],
     ['at a later pause', judged, ['connected paused', 'node_active write 1', 'run_paused write']],
-    ['after a pause', () => resumed(judged()), ['connected running', 'node_active write 1']],
+    ['after a pause', () => judged().whenApproved(), ['connected running', 'node_active write 1']],
     [
       'between decision and resumption',
-      () => judged().recorded(pauseDecided(judged().run)),
+      () => judged().recorded(decisionFact(judged())),
       ['connected paused', 'node_active write 1'],
     ],
     [
@@ -226,9 +221,9 @@ describe('A client that connects', () => {
   }
 
   it('between decision and resumption receives no resumption of a pause that it did not receive', () => {
-    const decided = judged().recorded(pauseDecided(judged().run));
+    const decided = judged().recorded(decisionFact(judged()));
     const { announced } = announce(decided.run, NOTHING_ANNOUNCED);
-    expect(announce(resumed(judged()).run, announced).messages).to.deep.equal([]);
+    expect(announce(judged().whenApproved().run, announced).messages).to.deep.equal([]);
   });
 });
 
@@ -257,7 +252,7 @@ describe('The messages', () => {
       run_id: RUN_ID,
       error: 'Node "write": The model is ill',
     });
-    expect(messagesOf(resumed(paused())).at(-1)).to.deep.equal({
+    expect(messagesOf(paused().whenApproved()).at(-1)).to.deep.equal({
       event: 'run_resumed',
       run_id: RUN_ID,
       action: 'approve',
@@ -276,7 +271,7 @@ describe('The messages', () => {
       plan -> left, judge?
       left, judge? -> meet
     `);
-    const frontier = resumed(resumed(given(graph, { godMode: true })).when(wrote('plan')));
+    const frontier = given(graph, { godMode: true }).whenApproved().when(wrote('plan')).whenApproved();
     const story = frontier.whenAll(wrote('left', 'L'), scored('judge', 3));
     expect(messagesOf(story).at(-1)).to.include({ current_draft: '## Left\nL', critic_score: 3, iteration_count: 2 });
   });

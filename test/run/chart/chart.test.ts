@@ -7,11 +7,11 @@ import { runRequest } from '../../support/open-engine.js';
 import type { Story } from '../../support/given.js';
 import {
   completed,
+  decisionFact,
   given,
   graphOf,
   graphWith,
   nodeStarted,
-  pauseDecided,
   stateText,
   playOut,
   RUN_ID,
@@ -92,7 +92,7 @@ function factsOn(graph: Graph): Readonly<Record<FactName, RunFact>> {
     RunPaused: { type: 'RunPaused', data: { gate: 1, nextNodes: ['a'], criticScore: null, iteration: 0 } },
     VoteCast: { type: 'VoteCast', data: VOTE },
     PauseEscalated: { type: 'PauseEscalated', data: { gate: 1, to: ['eve'] } },
-    GateDecided: pauseDecided(given(graph, { godMode: true }).run),
+    GateDecided: decisionFact(given(graph, { godMode: true })),
     RunCompleted: { type: 'RunCompleted', data: { finalDraft: 'd', criticScore: null, iterationCount: null } },
     RunFailed: { type: 'RunFailed', data: { kind: 'internal', error: 'e', node: null } },
   };

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { Branch } from '../../../src/run/frontier/branch.js';
 import { EMPTY_BRANCH, joinBranches } from '../../../src/run/frontier/branch.js';
 import type { Story, When } from '../../support/given.js';
-import { attemptOf, broke, given, graphOf, playOut, resumed, scored, activeNodes, wrote } from '../../support/given.js';
+import { attemptOf, broke, given, graphOf, playOut, scored, activeNodes, wrote } from '../../support/given.js';
 import { failureOf, finalDraftOf, pauseOf } from '../../../src/run/state.js';
 import { flatState } from '../../support/whole-run.js';
 
@@ -49,7 +49,9 @@ describe('Branches inside a rework loop', () => {
     const scores = [3, 9];
     while (story.run.phase.status === 'paused') {
       pauses.push(pauseOf(story.run)?.nextNodes.join() ?? '');
-      story = playOut(resumed(story), (node) => (node === 'judge' ? scored(node, scores.shift() ?? 9) : wrote(node)));
+      story = playOut(story.whenApproved(), (node) =>
+        node === 'judge' ? scored(node, scores.shift() ?? 9) : wrote(node),
+      );
     }
     expect(pauses).to.deep.equal(['plan', 'a,b', 'judge', 'plan', 'a,b', 'judge', 'end']);
     expect(flatState(story.run)).to.include({ status: 'completed', finalDraft: 'by end' });

@@ -19,10 +19,7 @@ function played(seed: number, look: (run: RunState) => void): Story {
     const active = activeNodes(story.run);
     if (active.length > 0 && active.length === story.run.progress.frontier.length) look(story.run);
     const at = active.length === 0 ? null : attemptOf(story.run, active[draws.below(active.length)] ?? '');
-    story =
-      at === null
-        ? story.whenDecided({ action: 'approve', modifiedState: null })
-        : story.when(completed(at, outputOf(story.run, at.node, at.step)));
+    story = at === null ? story.whenApproved() : story.when(completed(at, outputOf(story.run, at.node, at.step)));
   }
   return story;
 }

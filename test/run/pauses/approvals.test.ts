@@ -14,7 +14,7 @@ import type { RunFact } from '../../../src/run/events.js';
 import { buildForkRequest } from '../../../src/run/fork.js';
 import { openPauseOf, pauseOf } from '../../../src/run/state.js';
 import type { Story } from '../../support/given.js';
-import { begun, given, graphOf, shortText, pauseDecided, RUN_ID, scored, wrote } from '../../support/given.js';
+import { begun, decisionFact, given, graphOf, shortText, RUN_ID, scored, wrote } from '../../support/given.js';
 import { manualSystem } from '../../support/manual-system.js';
 import { plainName, runRequest } from '../../support/open-engine.js';
 
@@ -201,8 +201,7 @@ describe('A quorum', () => {
 
   it('is required of recorded decisions', () => {
     const [story, plain] = [pausedBy({ quorum: 2, by: ['ann', 'ben'] }), pausedBy({})];
-    const alone = pauseDecided(plain.run);
-    if (alone.type !== 'GateDecided') throw new Error('It was not decided');
+    const alone = decisionFact(plain);
     const { data } = alone;
     expect(() => story.recorded(alone)).to.throw('cannot follow');
     const voted = decided(story, APPROVE, ann);

@@ -25,14 +25,13 @@ import { plainName } from '../../support/open-engine.js';
 import { IS_SOAK } from '../../support/soak.js';
 
 const HISTORIES = IS_SOAK ? 400 : 5;
-const APPROVE = { action: 'approve', modifiedState: null } as const;
 
 /** A run paused after these commands, with all earlier pauses approved. */
 function pausedAfter(graph: Graph, ...commands: readonly When[]): Story {
   return commands.reduce((story: Story, command) => goneOn(story).when(command), given(graph, { godMode: true }));
 }
 
-const goneOn = (story: Story): Story => (story.run.phase.status === 'paused' ? story.whenDecided(APPROVE) : story);
+const goneOn = (story: Story): Story => (story.run.phase.status === 'paused' ? story.whenApproved() : story);
 
 /** Plays the run to its end: agents write, critics score 9, and every pause is approved. */
 function toTheEnd(story: Story): RunState {
@@ -246,7 +245,7 @@ describe('Sending the shown state back', () => {
           }
           return story;
         };
-        const approved = played((story) => story.whenDecided(APPROVE));
+        const approved = played((story) => story.whenApproved());
         const sentBack = played((story) => story.whenModified(shownState(story.run)));
         const seen = ({ events }: Story): readonly string[] =>
           events.filter(({ type }) => type !== 'GateDecided').map(shortText);
