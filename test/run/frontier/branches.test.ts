@@ -106,11 +106,6 @@ describe('A fork', () => {
     story.when(wrote('deep')).then('NodeCompleted deep 4.1 -> meet', 'NodeStarted meet 5.1');
   });
 
-  it('joins the diamond with its longer side in the order of the edges into the join', () => {
-    const story = given(graph).whenAll(wrote('plan'), wrote('left'), wrote('right'), wrote('deep'));
-    expect(inputOf(story, 'meet').draft).to.equal('## Right\nby right\n\n## Deep\nby deep');
-  });
-
   it("shows the branch of the frontier's first node, and of the join after its start", () => {
     const shown = (...commands: readonly When[]): string | null =>
       given(graph).whenAll(wrote('plan'), ...commands).run.progress.shown.draft;
@@ -157,113 +152,125 @@ describe('A frontier', () => {
 });
 
 describe('A join', () => {
-  const graph = graphOf(`
-    plan -> a, b, c
-    c, a, b -> meet
-  `);
-  const joined = (...commands: readonly When[]): Story =>
-    given(graph)
-      .when(wrote('plan'))
-      .whenAll(...commands);
+  const writers = 'plan -> a, b, c; c, a, b -> meet';
+  const critics = 'first? -> strict?, silent, mild?; mild?, silent, strict? -> meet';
+  const judged = (first: number, strict: number, mild: number, ...feedback: readonly string[]): readonly When[] => [
+    scored('first', first, feedback[0]),
+    scored('strict', strict, feedback[1]),
+    wrote('silent'),
+    scored('mild', mild, feedback[2]),
+  ];
 
-  it('puts the drafts in edge order, each under its label, a blank line between', () => {
-    const story = joined(wrote('a', 'A\n'), wrote('b', ''), wrote('c', '## C'));
-    expect(inputOf(story, 'meet').draft).to.equal('## C\n## C\n\n## A\nA\n\n\n## B\n');
-  });
+  const rows: readonly (readonly [title: string, graph: string, when: readonly When[], meet: object])[] = [
+    [
+      'puts the drafts in edge order, each under its label, a blank line between',
+      writers,
+      [wrote('plan'), wrote('a', 'A\n'), wrote('b', ''), wrote('c', '## C')],
+      { draft: '## C\n## C\n\n## A\nA\n\n\n## B\n' },
+    ],
+    [
+      'puts the drafts of a diamond with a longer side in edge order too',
+      'plan -> left, right; left -> deep; right, deep -> meet',
+      [wrote('plan'), wrote('left'), wrote('right'), wrote('deep')],
+      { draft: '## Right\nby right\n\n## Deep\nby deep' },
+    ],
+    [
+      'adds nothing for a branch without a draft of its own',
+      'plan -> a, judge?, b; a, judge?, b -> meet',
+      [wrote('plan'), wrote('a'), scored('judge', 5), wrote('b')],
+      { draft: '## A\nby a\n\n## B\nby b' },
+    ],
+    [
+      'includes a draft that inner branches share once, under its author',
+      'plan -> left, right; left -> one?, two?; one?, two?, right -> meet',
+      [wrote('plan'), wrote('left'), wrote('right'), scored('one', 5), scored('two', 4)],
+      { draft: '## Left\nby left\n\n## Right\nby right', score: 4 },
+    ],
+    [
+      'names the inner join as author when a critic has joined the inner branches',
+      'plan -> left, right; left -> one, two; one, two -> judge?; right -> long; judge?, long -> meet',
+      [wrote('plan'), wrote('left'), wrote('right'), wrote('one'), wrote('two'), wrote('long'), scored('judge', 5)],
+      { draft: '## Judge\n## One\nby one\n\n## Two\nby two\n\n## Long\nby long' },
+    ],
+    [
+      'keeps the draft before the fork when no branch wrote one',
+      'plan -> strict?, mild?; strict?, mild? -> meet',
+      [wrote('plan'), scored('strict', 3), scored('mild', 9)],
+      { draft: 'by plan' },
+    ],
+    [
+      'has no draft when nobody wrote one',
+      'first? -> strict?, mild?; strict?, mild? -> meet',
+      [scored('first', 1), scored('strict', 3), scored('mild', 9)],
+      { draft: null },
+    ],
+    [
+      'takes the lowest score with its verdict, and all feedback',
+      critics,
+      judged(1, 3, 9, 'before', 'strictly', 'mildly'),
+      { score: 3, verdict: 'rework', feedback: ['before', 'strictly', 'mildly'] },
+    ],
+    [
+      'keeps equal feedback twice',
+      critics,
+      judged(1, 3, 9, 'same', 'same', 'same'),
+      { feedback: ['same', 'same', 'same'] },
+    ],
+    [
+      'prefers a score of a branch to a lower one before the fork',
+      critics,
+      judged(1, 8, 9),
+      { score: 8, verdict: 'approve' },
+    ],
+    [
+      'keeps the score before the fork when no branch has one',
+      'first? -> a, b; a, b -> meet',
+      [scored('first', 6), wrote('a'), wrote('b')],
+      { score: 6, verdict: 'rework' },
+    ],
+    [
+      'takes the last score of one critic in two branches',
+      'a -> b, k?; b -> meet; k? -rework-> e; k? -approve-> meet; e -> c, k; c -> meet',
+      [wrote('a'), wrote('b'), scored('k', 3), wrote('e'), scored('k', 9), wrote('c')],
+      { score: 9, verdict: 'approve' },
+    ],
+    [
+      'lists feedback oldest first, shared feedback once',
+      'first? -> a, one?; a -> two?; two? -> three?; three?, one? -> meet',
+      [
+        scored('first', 1, 'shared'),
+        scored('one', 2, 'first'),
+        wrote('a'),
+        scored('two', 3, 'second'),
+        scored('three', 4, 'third'),
+      ],
+      { feedback: ['shared', 'first', 'second', 'third'] },
+    ],
+    [
+      'waits for a branch that a loop may still send again',
+      'plan -> draft, notes; draft -> judge?; judge? -rework-> draft; judge? -approve-> meet; notes -> meet',
+      [
+        ...[wrote('plan'), wrote('draft', 'D1'), wrote('notes', 'N'), scored('judge', 1)],
+        ...[wrote('draft', 'D2'), scored('judge', 9)],
+      ],
+      { draft: '## Draft\nD2\n\n## Notes\nN', score: 9 },
+    ],
+  ];
+  for (const [title, graph, when, meet] of rows) {
+    it(title, () => {
+      const story = given(graphOf(graph)).whenAll(...when);
+      expect(activeNodes(story.run)).to.deep.equal(['meet']);
+      const branch = inputOf(story, 'meet');
+      expect({ ...branch, feedback: feedbackOf(branch) }).to.deep.include(meet);
+    });
+  }
 
   it('shows line breaks and control characters of a label in an older record as spaces', () => {
     const label = 'A\r\n## B\u2028x\u0085y\tz\u0000';
+    const graph = graphOf(writers);
     const nodes = graph.nodes.map((node) => ({ ...node, label: node.id === 'a' ? label : node.label }));
-    const story = given({ ...graph, nodes })
-      .when(wrote('plan'))
-      .whenAll(wrote('a'), wrote('b'), wrote('c'));
+    const story = given({ ...graph, nodes }).whenAll(wrote('plan'), wrote('a'), wrote('b'), wrote('c'));
     expect(inputOf(story, 'meet').draft).to.equal('## C\nby c\n\n## A ## B x y z \nby a\n\n## B\nby b');
-  });
-
-  it('adds nothing for a branch without a draft of its own', () => {
-    const silent = graphOf(`
-      plan -> a, judge?, b
-      a, judge?, b -> meet
-    `);
-    const story = given(silent).whenAll(wrote('plan'), wrote('a'), scored('judge', 5), wrote('b'));
-    expect(inputOf(story, 'meet').draft).to.equal('## A\nby a\n\n## B\nby b');
-  });
-
-  it('keeps the draft before the fork when no branch wrote one', () => {
-    const critics = graphOf(`
-      plan -> strict?, mild?
-      strict?, mild? -> meet
-    `);
-    const story = given(critics).whenAll(wrote('plan'), scored('strict', 3), scored('mild', 9));
-    expect(inputOf(story, 'meet').draft).to.equal('by plan');
-    const draftless = graphOf(`
-      first? -> strict?, mild?
-      strict?, mild? -> meet
-    `);
-    const none = given(draftless).whenAll(scored('first', 1), scored('strict', 3), scored('mild', 9));
-    expect(inputOf(none, 'meet').draft).to.equal(null);
-  });
-
-  const critics = graphOf(`
-    first? -> strict?, silent, mild?
-    mild?, silent, strict? -> meet
-    meet -> last?
-    last? -approve-> good
-    last? -rework-> bad
-  `);
-
-  it('takes the lowest score with its verdict, and all feedback', () => {
-    const story = given(critics).whenAll(
-      scored('first', 1, 'before'),
-      scored('strict', 3, 'strictly'),
-      wrote('silent'),
-      scored('mild', 9, 'mildly'),
-    );
-    const input = inputOf(story, 'meet');
-    expect(input).to.include({ score: 3, verdict: 'rework' });
-    expect(feedbackOf(input)).to.have.members(['before', 'strictly', 'mildly']);
-  });
-
-  it('lists feedback oldest first, shared feedback once', () => {
-    const deep = graphOf(`
-      first? -> a, one?
-      a -> two?
-      two? -> three?
-      three?, one? -> meet
-    `);
-    const story = given(deep).whenAll(
-      scored('first', 1, 'shared'),
-      scored('one', 2, 'first'),
-      wrote('a'),
-      scored('two', 3, 'second'),
-      scored('three', 4, 'third'),
-    );
-    expect(feedbackOf(inputOf(story, 'meet'))).to.deep.equal(['shared', 'first', 'second', 'third']);
-  });
-
-  it('keeps equal feedback of two critics twice', () => {
-    const story = given(critics).whenAll(
-      scored('first', 1, 'same'),
-      scored('strict', 3, 'same'),
-      wrote('silent'),
-      scored('mild', 9, 'same'),
-    );
-    expect(feedbackOf(inputOf(story, 'meet'))).to.deep.equal(['same', 'same', 'same']);
-  });
-
-  it('takes the last score of one critic in two branches, the lowest of different critics', () => {
-    const loop = graphOf(`
-      a -> b, k?
-      b -> d
-      k? -rework-> e
-      k? -approve-> d
-      e -> c, k
-      c -> d
-    `);
-    const first = given(loop).whenAll(wrote('a'), wrote('b'), scored('k', 3), wrote('e'));
-    const story = first.whenAll(scored('k', 9), wrote('c'));
-    expect(activeNodes(story.run)).to.deep.equal(['d']);
-    expect(inputOf(story, 'd')).to.include({ score: 9, verdict: 'approve' });
   });
 
   it('joins scores to the same result in every order', () => {
@@ -282,20 +289,6 @@ describe('A join', () => {
       );
       expect(joined).to.include({ score: 7, scoreBy: 'other' });
     }
-  });
-
-  it('prefers a score of a branch to a lower one before the fork', () => {
-    const story = given(critics).whenAll(scored('first', 1), scored('strict', 8), wrote('silent'), scored('mild', 9));
-    expect(inputOf(story, 'meet')).to.include({ score: 8, verdict: 'approve' });
-  });
-
-  it('keeps the score before the fork when no branch has one', () => {
-    const writers = graphOf(`
-      first? -> a, b
-      a, b -> meet
-    `);
-    const story = given(writers).whenAll(scored('first', 6), wrote('a'), wrote('b'));
-    expect(inputOf(story, 'meet')).to.include({ score: 6, verdict: 'rework' });
   });
 });
 
@@ -316,36 +309,6 @@ describe('Nested forks', () => {
     expect(inputOf(middle, 'inner').draft).to.equal('## One\nby one\n\n## Two\nby two');
     const outer = middle.when(wrote('inner', 'Both'));
     expect(inputOf(outer, 'outer').draft).to.equal('## Inner\nBoth\n\n## Long\nby long');
-  });
-
-  it('include a draft that inner branches share once, under its author', () => {
-    const silent = graphOf(`
-      plan -> left, right
-      left -> one?, two?
-      one?, two?, right -> outer
-    `);
-    const story = given(silent).whenAll(
-      wrote('plan'),
-      wrote('left'),
-      wrote('right'),
-      scored('one', 5),
-      scored('two', 4),
-    );
-    expect(inputOf(story, 'outer')).to.include({ draft: '## Left\nby left\n\n## Right\nby right', score: 4 });
-  });
-
-  it('name the join as author when a critic has joined the inner branches', () => {
-    const judged = graphOf(`
-      plan -> left, right
-      left -> one, two
-      one, two -> judge?
-      right -> long
-      judge?, long -> outer
-    `);
-    const story = given(judged)
-      .whenAll(wrote('plan'), wrote('left'), wrote('right'))
-      .whenAll(wrote('one'), wrote('two'), wrote('long'), scored('judge', 5));
-    expect(inputOf(story, 'outer').draft).to.equal('## Judge\n## One\nby one\n\n## Two\nby two\n\n## Long\nby long');
   });
 
   it('meet across levels', () => {
@@ -400,21 +363,6 @@ describe('Waiting branches', () => {
       .then('NodeCompleted plan 1.1 -> p q', 'NodeStarted q 2.1')
       .when(wrote('q'))
       .then('NodeCompleted q 2.1 -> p', 'NodeStarted p 3.1');
-  });
-
-  it('wait while another branch can reach them from a loop', () => {
-    const graph = graphOf(`
-      plan -> draft, notes
-      draft -> judge?
-      judge? -rework-> draft
-      judge? -approve-> meet
-      notes -> meet
-    `);
-    const story = given(graph)
-      .whenAll(wrote('plan'), wrote('draft', 'D1'), wrote('notes', 'N'), scored('judge', 1))
-      .whenAll(wrote('draft', 'D2'), scored('judge', 9));
-    expect(activeNodes(story.run)).to.deep.equal(['meet']);
-    expect(inputOf(story, 'meet')).to.include({ draft: '## Draft\nD2\n\n## Notes\nN', score: 9 });
   });
 
   it('replace an arrival by the next one by the same edge', () => {
