@@ -22,12 +22,12 @@ const { uuid } = nodeSystem();
 
 /** Appends of a run that nothing interrupts, to its ten runs in all. */
 const APPENDS = 36;
-const BOUNDARIES = ['durable', 'unsent', 'sent', 'call'] as const;
+const BOUNDARIES = ['append durable', 'append unsent', 'append sent', 'call'] as const;
 /** Without a soak, one point of each kind. */
 const SHORT: readonly NestedPlan['crash'][] = [
-  { boundary: 'durable', ordinal: 14 },
-  { boundary: 'unsent', ordinal: 30 },
-  { boundary: 'sent', ordinal: 23 },
+  { boundary: 'append durable', ordinal: 14 },
+  { boundary: 'append unsent', ordinal: 30 },
+  { boundary: 'append sent', ordinal: 23 },
   { boundary: 'call', ordinal: 6 },
 ];
 const POINTS = IS_SOAK
@@ -57,41 +57,43 @@ describe('A council of 3 × 2 councils', () => {
     };
     const onServer = (kind: string) => {
       const url = server.lines[0]?.replace('listening on ', '') ?? '';
-      return { url, prefix: `${kind}-${crash.boundary}-${crash.ordinal}` };
+      return { url, prefix: `${kind}-${name.replace(/ /g, '-')}` };
     };
 
     it(`repeats only the calls without a recorded answer after a kill at "${name}"`, () => surviveAlone(plan('file')));
 
+    // Without a soak, a log that several instances share is tried at one point.
+    if (!IS_SOAK && crash !== SHORT[0]) continue;
+
     it(`does so on EventStoreDB after a kill at "${name}"`, () =>
       surviveAlone({ ...plan('server'), eventStore: onServer('one') }));
 
-    if (IS_SOAK || crash.boundary === 'durable')
-      it(`is continued by another instance after a kill at "${name}"`, async () => {
-        const cluster = { heartbeatMs: 200, suspectAfterMs: 1_500 };
-        const shared = { ...plan('shared'), eventStore: onServer('three'), cluster };
-        const { callsFile, runId } = shared;
-        const open = async (at: string): Promise<TestEngine> => {
-          const engine = await openTestEngine({
-            ...shared,
-            path: `${shared.path}.${at}`,
-            model: nestedModel(callsFile),
-          });
-          await engine.recover();
-          return engine;
-        };
-        const [one, two] = [await open('one'), await open('two')];
-        // The others may take so many of its runs that it never reaches the point.
-        expect(await killed(shared)).to.be.oneOf(['SIGKILL', null]);
-        const earlier = await familyOf(one.log, runId);
-        if (earlier.size > 0) {
-          await runWhen(two, runId, isFinished);
-          await expectWhole(one, { runId, earlier, before: null, callsFile });
-        }
-        for (const each of [one, two]) {
-          expect(each.faults).to.deep.equal([]);
-          await each.stop();
-        }
-      });
+    it(`is continued by another instance after a kill at "${name}"`, async () => {
+      const cluster = { heartbeatMs: 200, suspectAfterMs: 1_500 };
+      const shared = { ...plan('shared'), eventStore: onServer('three'), cluster };
+      const { callsFile, runId } = shared;
+      const open = async (at: string): Promise<TestEngine> => {
+        const engine = await openTestEngine({
+          ...shared,
+          path: `${shared.path}.${at}`,
+          model: nestedModel(callsFile),
+        });
+        await engine.recover();
+        return engine;
+      };
+      const [one, two] = [await open('one'), await open('two')];
+      // The others may take so many of its runs that it never reaches the point.
+      expect(await killed(shared)).to.be.oneOf(['SIGKILL', null]);
+      const earlier = await familyOf(one.log, runId);
+      if (earlier.size > 0) {
+        await runWhen(two, runId, isFinished);
+        await expectWhole(one, { runId, earlier, before: null, callsFile });
+      }
+      for (const each of [one, two]) {
+        expect(each.faults).to.deep.equal([]);
+        await each.stop();
+      }
+    });
   }
 });
 

@@ -8,7 +8,8 @@ import { readDocument } from '../../src/documents/events.js';
 import { startChild } from '../support/child.js';
 import type { FakeProvider } from '../support/fake-provider.js';
 import { fakeProvider } from '../support/fake-provider.js';
-import type { IngestBoundary, IngestPlan } from '../support/ingest-child.js';
+import type { IngestPlan } from '../support/ingest-child.js';
+import type { AppendBoundary } from '../support/mortal-log.js';
 import type { TestEngine } from '../support/open-engine.js';
 import { openTestEngine } from '../support/open-engine.js';
 import { pdfExtractor } from '../../src/pdf/extract.js';
@@ -102,7 +103,7 @@ describe('An upload whose process is killed', () => {
     ['append durable', 0],
     ['append sent', 0],
     ['append unsent', 1],
-  ] as const satisfies readonly (readonly [IngestBoundary, number])[];
+  ] as const satisfies readonly (readonly [AppendBoundary, number])[];
   for (const [boundary, ordinal] of sample(points, 1)) {
     // Each life is a process. Without a soak each kind of append is tested at one boundary only.
     const isAtEach = IS_SOAK || boundary === 'append durable';

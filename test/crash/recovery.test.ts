@@ -14,7 +14,7 @@ import { failureOf, finalDraftOf, isFinished } from '../../src/run/state.js';
 import { sealAppend } from '../../src/eventsourcing/aggregate.js';
 import { factsAfter, foldRun } from '../../src/run/stream.js';
 import { changedLog } from '../support/changed-log.js';
-import { countedCalls, countedModel } from '../support/counted-model.js';
+import { callOf, countedCalls, countedModel } from '../support/counted-model.js';
 import { damageEvent, dropEvent } from '../support/damaged-log.js';
 import { instantModel } from '../support/instant-model.js';
 import type { OpenEngineOptions, TestEngine } from '../support/open-engine.js';
@@ -479,7 +479,7 @@ describe('Recovery', () => {
         const events = await checkRecord(calm.log, runId);
         expect(factsOf(events, 'RunClaimed').length).to.equal(1);
         const calls = countedCalls(callsFile);
-        for (const { inputHash } of factsOf(events, 'NodeStarted')) expect(calls.get(inputHash)).to.equal(1);
+        for (const started of factsOf(events, 'NodeStarted')) expect(calls.get(callOf(started))).to.equal(1);
       }
     });
 

@@ -34,7 +34,7 @@ async function leavesIn(log: Pick<EventLog, 'readStream'>): Promise<readonly str
 
 describe('A crash of the service that adds leaves', () => {
   for (const stream of ['ledger', 'checkpoints'] as const) {
-    for (const boundary of ['unsent', 'sent', 'durable'] as const) {
+    for (const boundary of ['append unsent', 'append sent', 'append durable'] as const) {
       it(`leaves one leaf for each run, and a consistent checkpoint: ${stream}, ${boundary}`, async () => {
         const dir = tempDir();
         const crash: LedgerCrash = { path: dir.path, stream, boundary };

@@ -12,11 +12,9 @@ export interface CallHooks {
   readonly during?: (request: ModelRequest) => void;
   /** Whether critics answer their first question with nonsense, so that each is asked twice. */
   readonly areCriticsVague?: boolean | undefined;
-  /** Whether it names the model before the hash, since the members of a panel get the same prompt. */
-  readonly namesModels?: boolean | undefined;
 }
 
-/** Writes the hash of each prompt durably into a file before it answers, the hash that NodeStarted records. */
+/** Writes each call durably into a file before it answers, as {@link callOf} names it by NodeStarted. */
 export function countedModel(file: string, hooks: CallHooks = {}): LanguageModel {
   const instant = instantModel();
   const { sha256 } = nodeSystem();
@@ -26,7 +24,7 @@ export function countedModel(file: string, hooks: CallHooks = {}): LanguageModel
     async ask(request, call) {
       hooks.before?.(request);
       const inputHash = sha256(`${request.system}\n${userMessage(request)}`);
-      writeSync(calls, `${hooks.namesModels === true ? callOfModel(request.model, inputHash) : inputHash}\n`);
+      writeSync(calls, `${callOf({ model: request.model, inputHash })}\n`);
       fsyncSync(calls);
       await new Promise((resolve) => setImmediate(resolve));
       hooks.during?.(request);
@@ -37,12 +35,18 @@ export function countedModel(file: string, hooks: CallHooks = {}): LanguageModel
   };
 }
 
-/** The line of a call that names its model. */
-export function callOfModel(model: string | undefined, inputHash: string): string {
+/** A call by its model and the hash of its prompt, which is the same for all members of a panel. */
+export function callOf({
+  model,
+  inputHash,
+}: {
+  readonly model: string | undefined;
+  readonly inputHash: string;
+}): string {
   return `${model} ${inputHash}`;
 }
 
-/** The number of calls by hash of the prompt. */
+/** The number of times that each call was made. */
 export function countedCalls(file: string): ReadonlyMap<string, number> {
   const counts = new Map<string, number>();
   for (const inputHash of readFileSync(file, 'utf8').split('\n')) {

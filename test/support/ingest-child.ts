@@ -4,14 +4,11 @@
  */
 import { readFileSync, writeSync } from 'node:fs';
 import type { Config } from '../../src/config.js';
-import type { EventLog } from '../../src/eventlog/port.js';
 import type { PdfExtractor } from '../../src/pdf/extract.js';
-import { changedLog } from './changed-log.js';
+import type { AppendBoundary } from './mortal-log.js';
+import { deathAt, mortalLog } from './mortal-log.js';
 import { openTestEngine } from './open-engine.js';
 import { scriptedModel } from './scripted-model.js';
-
-/** Where a process may die around an append to the document. */
-export type IngestBoundary = 'append unsent' | 'append sent' | 'append durable';
 
 export interface IngestPlan {
   readonly path: string;
@@ -23,37 +20,20 @@ export interface IngestPlan {
   readonly textFile: string;
   readonly embeddings: Config['embeddings'];
   /** Where to die, or null to ingest the file. `ordinal` counts the appends here, from 0. */
-  readonly crash: { readonly boundary: IngestBoundary; readonly ordinal: number } | null;
+  readonly crash: { readonly boundary: AppendBoundary; readonly ordinal: number } | null;
 }
 
 const plan = JSON.parse(process.argv[2] ?? '{}') as IngestPlan;
-
-function dieAt(boundary: IngestBoundary, ordinal: number): void {
-  if (plan.crash?.boundary === boundary && plan.crash.ordinal === ordinal) process.kill(process.pid, 'SIGKILL');
-}
-
-let appends = -1;
-
-function mortalLog(log: EventLog): EventLog {
-  return changedLog(log, {
-    async append(stream, events, expected) {
-      const ordinal = (appends += 1);
-      dieAt('append unsent', ordinal);
-      const appending = log.append(stream, events, expected);
-      // The log hands its batch to its thread in the next turn. After that, the kill hits the write at any point.
-      setImmediate(() => setImmediate(() => dieAt('append sent', ordinal)));
-      const appended = await appending;
-      dieAt('append durable', ordinal);
-      return appended;
-    },
-  });
-}
 
 const { path, embeddings, file, id, filename, textFile } = plan;
 const bytes = readFileSync(file);
 const text = JSON.parse(readFileSync(textFile, 'utf8')) as Awaited<ReturnType<PdfExtractor['extract']>>;
 const extractor: PdfExtractor = { extract: () => Promise.resolve(text), stop: () => Promise.resolve() };
-const engine = await openTestEngine({ path, embeddings, extractor, model: scriptedModel(), decorate: mortalLog });
+const engine = await openTestEngine({
+  ...{ path, embeddings, extractor },
+  model: scriptedModel(),
+  decorate: (log) => mortalLog(log, () => true, deathAt(plan.crash)),
+});
 await engine.recovery.unfinished();
 const { chunks, isNew } = await engine.documents.ingest({
   id,

@@ -5,6 +5,7 @@ import type { EventStoreSettings } from '../../src/config.js';
 import type { ClusterSettings } from '../../src/cluster/failure-detector.js';
 import type { LanguageModel } from '../../src/models/port.js';
 import { graphOf, graphWith } from './given.js';
+import type { AppendBoundary } from './mortal-log.js';
 
 const EACH = { forEach: 'lines', maxParallel: 8, onError: 'fail', topic: '{{topic}}/{{item}}' } as const;
 const NODE = { timeoutMs: 600_000, maxAttempts: 4 };
@@ -65,5 +66,5 @@ export interface NestedPlan {
   readonly cluster?: ClusterSettings;
   readonly maxActiveRuns: number;
   /** Where it dies: around an append to any run, or at a call, by their number from 0. */
-  readonly crash: { readonly boundary: 'unsent' | 'sent' | 'durable' | 'call'; readonly ordinal: number };
+  readonly crash: { readonly boundary: AppendBoundary | 'call'; readonly ordinal: number };
 }

@@ -6,7 +6,7 @@ import { restClient } from '../support/rest-client.js';
 import { startService } from '../support/running-service.js';
 import { tempDir } from '../support/temp-dir.js';
 import { untilTrue } from '../support/until-true.js';
-import type { DeliveryBoundary, WebhookCrash } from '../support/webhook-child.js';
+import type { WebhookCrash } from '../support/webhook-child.js';
 import type { Received, Receiver } from '../support/webhook-receiver.js';
 import { answers, startReceiver } from '../support/webhook-receiver.js';
 import { IS_SOAK, soakIt } from '../support/soak.js';
@@ -17,11 +17,11 @@ const TYPES = ['RunStarted', 'NodeCompleted', 'RunCompleted'];
 
 /** All crash points of the first deliveries in a soak, otherwise some. The first record is the claim. */
 const every = (...some: readonly number[]): readonly number[] => (IS_SOAK ? [0, 1, 2, 3, 4, 5, 6, 7, 8] : some);
-const POINTS: readonly (readonly [DeliveryBoundary, readonly number[]])[] = [
+const POINTS: readonly (readonly [WebhookCrash['boundary'], readonly number[]])[] = [
   ['send', every(3)],
-  ['record unsent', every(2)],
-  ['record sent', every()],
-  ['record durable', every()],
+  ['append unsent', every(2)],
+  ['append sent', every()],
+  ['append durable', every()],
 ];
 
 describe('A crash of the service that delivers to a webhook', () => {
