@@ -40,6 +40,27 @@ describe('The blueprint store', () => {
       hasKeys: () => false,
       models: { providers: ['offline'], builtIn: ['offline'], unpriced: () => null },
     });
+  /** A store that does something before each append. */
+  const storeBefore = (act: (stream: string) => unknown): BlueprintStore =>
+    storeOn(
+      changedLog(log, {
+        async append(stream, events, expected) {
+          await act(stream);
+          return await log.append(stream, events, expected);
+        },
+      }),
+    );
+  /** A store during whose first change another instance changes something. */
+  const storeDuring = (change: () => Promise<unknown>): BlueprintStore => {
+    let left = 1;
+    return storeBefore(() => (left-- > 0 ? change() : null));
+  };
+  /** A store whose appends to the plain blueprint wait for `free`. */
+  const heldStore = () => {
+    let free = (): void => undefined;
+    const held = new Promise<void>((resolve) => (free = resolve));
+    return { free, blueprints: storeBefore((stream) => (stream === blueprintStream('plain') ? held : null)) };
+  };
   const eventsOf = async (id: string): Promise<readonly RecordedEvent[]> => {
     const events: RecordedEvent[] = [];
     for await (const event of log.readStream(blueprintStream(id), {})) events.push(event);
@@ -83,16 +104,7 @@ describe('The blueprint store', () => {
   it('keeps a change that another instance makes between its read and its append', async () => {
     const other = storeOn(log);
     await other.create(PLAIN);
-    let isFirst = true;
-    const blueprints = storeOn(
-      changedLog(log, {
-        async append(stream, events, expected) {
-          if (isFirst) await other.update('plain', { edges: [{ source: 'a', target: 'b' }] });
-          isFirst = false;
-          return await log.append(stream, events, expected);
-        },
-      }),
-    );
+    const blueprints = storeDuring(() => other.update('plain', { edges: [{ source: 'a', target: 'b' }] }));
     expect(await blueprints.update('plain', { name: 'Both' })).to.deep.include({ version: 3, name: 'Both' });
     expect((await blueprints.find('plain'))?.edges).to.have.length(1);
   });
@@ -107,16 +119,7 @@ describe('The blueprint store', () => {
   });
 
   it('queues 100 changes of a blueprint, refuses the next, and does not delay other blueprints', async () => {
-    let free = (): void => undefined;
-    const held = new Promise<void>((resolve) => (free = resolve));
-    const blueprints = storeOn(
-      changedLog(log, {
-        async append(stream, events, expected) {
-          if (stream === blueprintStream('plain')) await held;
-          return await log.append(stream, events, expected);
-        },
-      }),
-    );
+    const { blueprints, free } = heldStore();
     const created = blueprints.create(PLAIN);
     const waiting = Array.from({ length: 100 }, (_, at) => blueprints.update('plain', { name: `Name ${at}` }));
     expect(await rejectionOf(blueprints.update('plain', { name: 'One too many' }))).to.be.instanceOf(
@@ -132,16 +135,7 @@ describe('The blueprint store', () => {
   it('refuses a change if another instance has changed the expected version meanwhile', async () => {
     const other = storeOn(log);
     await other.create(PLAIN);
-    let isMeanwhile = true;
-    const blueprints = storeOn(
-      changedLog(log, {
-        async append(stream, events, expected) {
-          if (isMeanwhile) await other.update('plain', { name: 'Meanwhile' });
-          isMeanwhile = false;
-          return await log.append(stream, events, expected);
-        },
-      }),
-    );
+    const blueprints = storeDuring(() => other.update('plain', { name: 'Meanwhile' }));
     const isFirst = { isExpected: ({ version }: { readonly version: number }): boolean => version === 1 };
     const refused = await rejectionOf(blueprints.update('plain', { name: 'Late' }, isFirst));
     expect(refused).to.be.instanceOf(BlueprintMoved).with.deep.property('data', { blueprintId: 'plain', version: 2 });
@@ -150,16 +144,7 @@ describe('The blueprint store', () => {
   });
 
   it('stops after the change in flight and refuses queued changes', async () => {
-    let free = (): void => undefined;
-    const held = new Promise<void>((resolve) => (free = resolve));
-    const blueprints = storeOn(
-      changedLog(log, {
-        async append(stream, events, expected) {
-          await held;
-          return await log.append(stream, events, expected);
-        },
-      }),
-    );
+    const { blueprints, free } = heldStore();
     const created = blueprints.create(PLAIN);
     const waiting = Array.from({ length: 50 }, () => rejectionOf(blueprints.update('plain', { name: 'Late' })));
     await new Promise((resolve) => setImmediate(resolve));
