@@ -8,6 +8,7 @@ import { webSearch } from '../council/tools/web-search.js';
 import { Cluster } from '../cluster/cluster.js';
 import { FailureDetector } from '../cluster/failure-detector.js';
 import { CorruptDocuments } from '../documents/verify.js';
+import type { ItemsOf } from '../draft/items.js';
 import type { EventLog } from '../eventlog/port.js';
 import type { BoundedModel } from '../models/bounded.js';
 import { erasureIn } from '../ledger/events.js';
@@ -18,7 +19,6 @@ import { documentList } from '../projections/documents.js';
 import { feedCursors } from '../projections/feed-cursor.js';
 import { Inbox } from '../projections/inbox.js';
 import { LogFeed } from '../projections/log-feed.js';
-import { draftParser } from './draft-parser.js';
 import { Projector } from '../projections/projector.js';
 import { readUpToDate } from '../projections/read-up-to-date.js';
 import type { History } from '../projections/run-history.js';
@@ -26,10 +26,12 @@ import type { ReadModels } from '../projections/read-models.js';
 import { openReadModels } from '../projections/read-models.js';
 import { RunQueries } from '../projections/run-queries.js';
 import { RUN_ENDS } from '../run/events.js';
+import type { DraftParser } from '../run/pending-events.js';
 import { Deadlines } from '../run/runs/deadlines.js';
 import type { RunActor } from '../run/runs/actor.js';
 import { RunFeed } from '../run/runs/feed.js';
 import type { RunStates } from '../run/runs/states.js';
+import { present } from '../system/element.js';
 import { Runs } from '../run/runs/runs.js';
 import { TokenBus } from '../run/runs/tokens.js';
 import type { PriceTable } from '../models/prices.js';
@@ -197,6 +199,17 @@ function readersOf({
   drafts = draftParser(),
 }: Partial<ContextOverrides>): Pick<ContextOverrides, 'charts' | 'drafts'> {
   return { charts, drafts };
+}
+
+/** Reads drafts for councils. The parser of Markdown, which no other run needs, is loaded with the first council. */
+function draftParser(): DraftParser {
+  let loaded: ItemsOf | null = null;
+  return {
+    async load() {
+      loaded ??= (await import('../draft/items.js')).itemsOf;
+    },
+    itemsOf: (draft, by) => present(loaded, 'parser of drafts')(draft, by),
+  };
 }
 
 /** The runs of this instance, and the objects that connect it with other instances. */

@@ -1,6 +1,7 @@
 /** The webhooks of the service: register, see deliveries, retry, rotate the secret, delete. */
 import type { Signal } from '@preact/signals';
 import { useSignal } from '@preact/signals';
+import type { RunEvent } from '../../../client/run-events.js';
 import type { NewWebhook, Webhook, WebhookDelivery } from '../../../generated/schemas.js';
 import { council } from '../../shell/council.js';
 import { may } from '../../shell/session.js';
@@ -10,7 +11,6 @@ import { Confirm } from '../../ui/dialog.js';
 import { useResource } from '../../ui/resource.js';
 import { Empty, WhenLoaded, errorText } from '../../ui/states.js';
 import { Ago } from '../../ui/time.js';
-import { eventName } from './event-names.js';
 import { SecretNotice } from './secret-notice.js';
 import { pageUrl } from '../../shell/router.js';
 import { Table } from '../../ui/table.js';
@@ -243,3 +243,32 @@ function Row({ delivery, onRetry }: { readonly delivery: WebhookDelivery; readon
     </tr>
   );
 }
+
+/** A type as words, such as `run waits`. An unknown type stays. */
+function eventName(type: string): string {
+  return Object.entries(EVENT_NAMES).find(([known]) => known === type)?.[1] ?? type;
+}
+
+/** The names of a run's events for people; programs get the types. */
+const EVENT_NAMES: Readonly<Record<RunEvent['type'], string>> = {
+  RunRequested: 'run requested',
+  RunClaimed: 'run claimed by an instance',
+  RunReleased: 'run released by its instance',
+  RunStarted: 'run started',
+  RunResumed: 'run resumed',
+  NodeStarted: 'member started',
+  CallReserved: 'budget reserved for a call',
+  ToolCalled: 'tool called',
+  ChildStarted: 'run of a council started',
+  ChildEnded: 'run of a council ended',
+  NodeCompleted: 'member finished',
+  NodeFailed: 'member failed',
+  QuorumReached: 'enough members answered',
+  PanelClosed: 'panel closed',
+  RunPaused: 'run waits',
+  VoteCast: 'vote cast',
+  PauseEscalated: 'deadline of a pause passed',
+  GateDecided: 'decision made',
+  RunCompleted: 'run completed',
+  RunFailed: 'run failed',
+};
