@@ -5,7 +5,7 @@ import { nodeSystem } from '../../src/system/system.js';
 import { BlueprintStore } from '../../src/blueprint/store.js';
 import { BlueprintCorrupt } from '../../src/blueprint/errors.js';
 import { ServiceStopping } from '../../src/errors.js';
-import { SubscriptionDropped } from '../../src/eventlog/errors.js';
+import { LogClosed, SubscriptionDropped } from '../../src/eventlog/errors.js';
 import type { EventLog, NewEvent, Position } from '../../src/eventlog/port.js';
 import { History } from '../../src/projections/run-history.js';
 import { Projector } from '../../src/projections/projector.js';
@@ -93,6 +93,17 @@ describe('Projector', () => {
     await projector.start();
     expect(projector.isCaughtUp).to.equal(true);
     for (const runId of runIds) expect((await history.find(runId))?.status).to.equal('completed');
+  });
+
+  it('stops without a fault after the log was closed', async () => {
+    await close();
+    const subscribe = (): never => {
+      throw new LogClosed();
+    };
+    await open(changedLog(log, { subscribe }));
+    void projector.start();
+    await projector.stop();
+    expect(faults).to.deep.equal([]);
   });
 
   it('has folded an append once its position is reached', async () => {

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import type { Graph, GraphNode, NodeOutput, NodeUsage, RunBudget } from '../../src/generated/schemas.js';
 import {
+  budgetOfChild,
   costReserved,
   exceededLimits,
   mostTokens,
@@ -343,6 +344,7 @@ describe('The drafts of parallel branches in a run that finishes at its budget',
     const story = given(graph, { budget: budget(needed, 'finish') }).whenAll(answered('plan', 10), broke('left', 0));
     const over = story.when(ended('judge', usageOf(null), { score: 4, feedback: 'More' }));
     over.then('NodeCompleted judge 3.1 -> right', 'RunCompleted: by plan (4, 1)');
+    expect(over.run.progress.shown).to.include({ draft: 'by plan', score: 4, verdict: 'rework' });
   });
 });
 
@@ -485,6 +487,26 @@ describe('A run that pauses at its budget', () => {
     const resumed = both.whenDecided({ ...approve, budget: { tokens: AMPLE } });
     expect(activeNodes(resumed.run)).to.deep.equal(['plan']);
   });
+});
+
+describe('The budget of a run that a council starts', () => {
+  const spending = given(line, { budget: budget(AMPLE, 'fail', 9) }).run.spending;
+  const own = (tokens: number | null): RunBudget => budget(tokens, 'pause');
+
+  for (const [what, given, tokens] of [
+    ['its share without one of its own', undefined, 50],
+    ['its share if its own has no limit', own(null), 50],
+    ['its share if its own is larger', own(60), 50],
+    ['its own if that is smaller', own(40), 40],
+  ] as const) {
+    it(`is ${what}`, () => {
+      const [call] = spending?.reserved ?? [];
+      if (spending === null || call === undefined) throw new Error('No call is reserved');
+      const share = { ...call, step: 2, index: 0, reservation: { tokens: 50, usd: 0n } };
+      const child = budgetOfChild({ ...spending, reserved: [share] }, { step: 2, index: 0, own: given });
+      expect(child).to.deep.equal(budget(tokens, 'fail', 0));
+    });
+  }
 });
 
 describe('A fork of a run with a budget', () => {

@@ -11,6 +11,7 @@ import {
   given,
   graphOf,
   graphWith,
+  memberGave,
   nodeStarted,
   stateText,
   playOut,
@@ -234,6 +235,29 @@ function isAllowed(story: Story, fact: RunFact): boolean {
     throw error;
   }
 }
+
+describe('The chart', () => {
+  it('refuses the end of a run of which a branch is in flight or a node has not begun', () => {
+    const half = given(graphOf('plan -> left, right')).whenAll(wrote('plan'), wrote('left'));
+    const sent = storiesOn(graphOf('a -> b')).sent;
+    for (const [story, finalDraft] of [
+      [half, 'by left'],
+      [sent, null],
+    ] as const) {
+      const data = { finalDraft, criticScore: null, iterationCount: null };
+      expect(isAllowed(story, { type: 'RunCompleted', data })).to.equal(false);
+    }
+  });
+
+  it('refuses the answer of a juror without a score', () => {
+    const members = ['one', 'two'].map((id) => ({ id, label: id }));
+    const jury = given(graphWith([{ id: 'jury', role: 'critic', members }], []));
+    const [fact] = jury.when(memberGave('one', { score: 5, feedback: '' })).facts;
+    if (fact?.type !== 'NodeCompleted') throw new Error('No juror has answered');
+    expect(isAllowed(jury, fact)).to.equal(true);
+    expect(isAllowed(jury, { ...fact, data: { ...fact.data, output: { draft: 'x' } } })).to.equal(false);
+  });
+});
 
 describe('The regions of a chart', () => {
   it('are active for nodes in flight', () => {
