@@ -58,6 +58,7 @@ describe('GET /api/overview', () => {
   function assertFits(told: Overview, records: readonly HistoryRecord[], blueprintId: string): void {
     const today = new Date().toISOString().slice(0, 10);
     expect(told.to).to.equal(today);
+    expect(Date.parse(told.to) - Date.parse(told.from), '30 days').to.equal(29 * 86_400_000);
     expect(told.outcomes).to.deep.equal({ completed: 3, failed: 0, rejected: 1, cancelled: 1 });
     expect(told.days.map(({ outcomes }) => outcomes)).to.deep.equal([told.outcomes]);
     const longest = Math.max(...records.map(({ duration_ms: ms }) => ms ?? 0));
