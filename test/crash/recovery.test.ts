@@ -28,7 +28,7 @@ import type { TempDir } from '../support/temp-dir.js';
 import { tempDir } from '../support/temp-dir.js';
 import { untilTrue } from '../support/until-true.js';
 import { onEmbeddedLog } from '../support/test-event-store.js';
-import { IS_SOAK, soakIt } from '../support/soak.js';
+import { IS_SOAK } from '../support/soak.js';
 
 const SEED = Number(process.env['SEED'] ?? 20260101);
 /** The number of runs, halved without a soak. */
@@ -120,41 +120,6 @@ describe('Recovery', () => {
       expect(before.map((events) => factsOf(events, 'RunClaimed').length)).to.deep.equal([1, 1, 1, 1, 1]);
       expect(model.requests.length).to.equal(5);
       expect(engine.faults).to.deep.equal([]);
-    });
-
-    soakIt('fails a run after six takeovers without a completed step', async () => {
-      const runId = uuid();
-      for (let lives = 0; lives < 6; lives += 1) {
-        const model = held();
-        const engine = await openRecovered({ model });
-        if (lives === 0) await engine.registry.start(runRequest(runId));
-        await model.called(1);
-        await kill(engine);
-      }
-      const last = await openRecovered();
-      const run = await runWhen(last, runId, isFinished);
-      expect(failureOf(run)).to.deep.equal({
-        kind: 'takeover_limit',
-        error: 'Taken over 6 times without a completed step',
-        node: 'master_agent',
-      });
-      expect(factsOf(await checkRecord(last.log, runId), 'NodeStarted').length).to.equal(6);
-    });
-
-    soakIt('continues a run over many takeovers while steps are completed between them', async () => {
-      const runId = uuid();
-      for (let lives = 0; lives < 7; lives += 1) {
-        const instant = instantModel();
-        const model = scriptedModel((_request, index) => (index < 1 ? { text: '' } : 'hold'));
-        const steady = { ...model, ask: firstThen(instant.ask, model.ask) };
-        const engine = await openRecovered({ model: steady });
-        if (lives === 0) await engine.registry.start(runRequest(runId));
-        await runWhen(engine, runId, (run) => run.progress.steps === lives + 2 || isFinished(run));
-        await kill(engine);
-      }
-      const last = await openRecovered();
-      const run = await runWhen(last, runId, isFinished);
-      expect(finalDraftOf(run)).to.equal('Draft 4');
     });
 
     it('removes finished runs from memory', async () => {
@@ -676,10 +641,4 @@ async function eventually<T>(look: () => Promise<T>): Promise<T> {
       await nextTurn();
     }
   }
-}
-
-/** Calls `first` the first time and `later` after that. */
-function firstThen<A extends readonly unknown[], R>(first: (...args: A) => R, later: (...args: A) => R) {
-  let calls = 0;
-  return (...args: A): R => (calls++ === 0 ? first(...args) : later(...args));
 }

@@ -111,37 +111,6 @@ describe('Answers as real servers give them', () => {
     ],
     [
       'OpenAI-likes',
-      "llama.cpp's stream, its last event without its empty line",
-      (response) => {
-        response.writeHead(200, { 'Content-Type': 'text/event-stream' });
-        const choices = (delta: object, reason: string | null) => [{ finish_reason: reason, index: 0, delta }];
-        const pieces = [
-          { choices: choices({ role: 'assistant', content: null }, null) },
-          { choices: choices({ content: 'Oaks ' }, null) },
-          { choices: choices({ content: 'grow.' }, null) },
-          { choices: choices({}, 'stop'), timings: { predicted_n: 3 } },
-        ];
-        response.end(pieces.map((piece) => `data: ${JSON.stringify(piece)}`).join('\n\n'));
-      },
-    ],
-    [
-      'OpenAI-likes',
-      "OpenRouter's stream, with comments that keep it open",
-      (response) => {
-        response.writeHead(200, { 'Content-Type': 'text/event-stream; charset=utf-8' });
-        const choice = (content: string, finish: string | null) => ({
-          provider: 'Somebody',
-          choices: [
-            { index: 0, delta: { role: 'assistant', content }, finish_reason: finish, native_finish_reason: finish },
-          ],
-        });
-        response.write(': OPENROUTER PROCESSING\n\n: OPENROUTER PROCESSING\n\n');
-        response.write(`data: ${JSON.stringify(choice('Oaks ', null))}\n\n`);
-        response.end(`data: ${JSON.stringify(choice('grow.', 'stop'))}\n\ndata: [DONE]\n\n`);
-      },
-    ],
-    [
-      'OpenAI-likes',
       "Azure's stream, with what its filters found",
       streams([
         {

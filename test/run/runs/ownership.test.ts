@@ -1,16 +1,6 @@
 import { expect } from 'chai';
-import type { Story } from '../../support/given.js';
-import {
-  attemptOf,
-  broke,
-  completed,
-  failed,
-  given,
-  graphOf,
-  scored,
-  activeNodes,
-  wrote,
-} from '../../support/given.js';
+import type { Story, When } from '../../support/given.js';
+import { attemptOf, broke, completed, failed, given, graphOf, activeNodes, wrote } from '../../support/given.js';
 import { completedAtOf, failureOf } from '../../../src/run/state.js';
 import { flatState } from '../../support/whole-run.js';
 
@@ -19,6 +9,7 @@ const fork = graphOf('plan -> left, right; left, right -> meet');
 
 const cancel = { type: 'CancelRun', actor: null } as const;
 const release = { type: 'ReleaseRun' } as const;
+const fault = { type: 'FailRun', error: 'Out of paper' } as const;
 const claim = (reason: 'started' | 'recovered' | 'handover') => ({ type: 'ClaimRun', reason }) as const;
 
 describe('A takeover', () => {
@@ -49,19 +40,11 @@ describe('A takeover', () => {
       .then('RunClaimed recovered 2 by two', 'RunStarted 2', 'NodeStarted plan 1.1');
   });
 
-  it('ignores reports of the attempts before it', () => {
-    const taken = given(chain).when(claim('recovered'), 'two');
-    taken.when(completed({ step: 1, attempt: 1 }, { draft: 'late' })).then();
-    taken.when(failed({ step: 1, attempt: 1 }, 10)).then();
-    taken.when(failed({ step: 1, attempt: 1 }, null)).then();
-    taken
+  it('takes the reports of its own attempts', () => {
+    given(chain)
+      .when(claim('recovered'), 'two')
       .when(completed({ step: 1, attempt: 2 }, { draft: 'in time' }))
       .then('NodeCompleted plan 1.2 -> write', 'NodeStarted write 2.1');
-  });
-
-  it('ignores reports of completed steps and of later steps', () => {
-    const story = given(chain).when(wrote('plan'));
-    for (const step of [0, 1, 3, -1]) story.when(completed({ step, attempt: 1 }, { draft: 'x' })).then();
   });
 
   it('does not count the attempts lost with their owner as failures', () => {
@@ -117,12 +100,6 @@ describe('A takeover', () => {
     const story = given(chain).whenAll(claim('recovered'), broke('plan', 10), claim('recovered'));
     expect(story.run.ownership.takeovers).to.equal(2);
   });
-
-  it('does not touch a paused or finished run', () => {
-    given(chain, { godMode: true }).when(claim('recovered'), 'two').then();
-    given(chain).when(cancel).when(claim('recovered'), 'two').then();
-    given(graphOf('only')).when(wrote('only')).when(claim('handover'), 'two').then();
-  });
 });
 
 describe('A release', () => {
@@ -132,16 +109,6 @@ describe('A release', () => {
     released
       .when(claim('handover'), 'two')
       .then('RunClaimed handover 2 by two', 'NodeStarted left 2.2', 'NodeStarted right 3.2');
-  });
-
-  it('happens once', () => {
-    given(chain).when(release).when(release).then();
-  });
-
-  it('has no effect on a run without an owner: pending, paused, finished', () => {
-    given(chain, { pending: true }).when(release).then();
-    given(chain, { godMode: true }).when(release).then();
-    given(chain).when(cancel).when(release).then();
   });
 });
 
@@ -161,20 +128,6 @@ describe('A cancel', () => {
       expect(completedAtOf(cancelled.run)).to.equal(cancelled.events.at(-1)?.at);
     });
   }
-
-  it('comes too late for a finished run', () => {
-    given(graphOf('only')).when(wrote('only')).when(cancel).then();
-    given(chain).when(cancel).when(cancel).then();
-  });
-
-  it('leaves the reports of calls in flight without effect', () => {
-    const cancelled = given(fork).when(wrote('plan')).when(cancel);
-    for (const step of [2, 3]) {
-      cancelled.when(completed({ step, attempt: 1 }, { draft: 'late' })).then();
-      cancelled.when(failed({ step, attempt: 1 }, null)).then();
-      cancelled.when(failed({ step, attempt: 1 }, 5)).then();
-    }
-  });
 });
 
 describe('A failed attempt', () => {
@@ -222,26 +175,51 @@ describe('A failed attempt', () => {
       .then('NodeCompleted left 2.2 -> meet', 'NodeStarted meet 4.1');
   });
 
-  it('without a retry in one branch fails the run; reports of the others are ignored', () => {
+  it('without a retry in one branch fails the run', () => {
     const failedRun = given(fork)
       .when(wrote('plan'))
       .when(broke('right'))
       .then('NodeFailed right 3.1: The model is ill', 'RunFailed node_failed: Node "right": The model is ill');
     expect(failureOf(failedRun.run)?.node).to.equal('right');
-    failedRun.when(completed({ step: 2, attempt: 1 }, { draft: 'late' })).then();
-    failedRun.when(failed({ step: 2, attempt: 1 }, 5)).then();
   });
 });
 
 describe('A fault of the service', () => {
   it('fails the run with the node started last', () => {
-    const story = given(chain)
-      .when({ type: 'FailRun', error: 'Out of paper' })
-      .then('RunFailed internal: Out of paper');
+    const story = given(chain).when(fault).then('RunFailed internal: Out of paper');
     expect(failureOf(story.run)?.node).to.equal('plan');
   });
+});
 
-  it('comes too late for a finished run', () => {
-    given(graphOf('judge?')).when(scored('judge', 9)).when({ type: 'FailRun', error: 'Out of paper' }).then();
-  });
+describe('Nothing follows from', () => {
+  const done = given(graphOf('only')).when(wrote('only'));
+  const cancelled = given(chain).when(cancel);
+  const [pending, paused] = [given(chain, { pending: true }), given(chain, { godMode: true })];
+  const branches = given(fork).when(wrote('plan'));
+  /** Every report on an attempt. */
+  const reports = (step: number, attempt: number): readonly When[] => [
+    completed({ step, attempt }, { draft: 'late' }),
+    failed({ step, attempt }, 10),
+    failed({ step, attempt }, null),
+  ];
+
+  const rows: readonly (readonly [what: string, stories: readonly Story[], when: readonly When[]])[] = [
+    ['a takeover of a paused or ended run', [paused, cancelled, done], [claim('recovered'), claim('handover')]],
+    ['a release of a run without an owner', [pending, paused, cancelled, given(chain).when(release)], [release]],
+    ['a cancellation of an ended run', [done, cancelled], [cancel]],
+    ['a fault of an ended run', [done], [fault]],
+    ['the reports of attempts before a takeover', [given(chain).when(claim('recovered'), 'two')], reports(1, 1)],
+    ['the reports of calls in flight at a cancellation', [branches.when(cancel)], [...reports(2, 1), ...reports(3, 1)]],
+    ['the reports of other branches after a failure', [branches.when(broke('right'))], reports(2, 1)],
+    [
+      'the reports of completed and of later steps',
+      [given(chain).when(wrote('plan'))],
+      [0, 1, 3, -1].flatMap((step) => reports(step, 1)),
+    ],
+  ];
+  for (const [what, stories, when] of rows) {
+    it(what, () => {
+      for (const story of stories) for (const command of when) story.when(command, 'two').then();
+    });
+  }
 });
