@@ -73,14 +73,6 @@ export function begun(requested: RunRequestedData, { pending = false }: Pick<Giv
   return storyOf(chart, recorded, { latest: facts, deps });
 }
 
-/** A run from recorded events of any version. */
-export function storyOfRecord(events: readonly RunEvent[]): Story {
-  const [first] = events;
-  if (first?.type !== 'RunRequested') throw new Error('A run begins with RunRequested');
-  const deps = { system: manualSystem(2), instanceId: 'one' };
-  return storyOf(compileChart(first.data.graph), events, { latest: [], deps });
-}
-
 function storyOf(
   chart: Chart,
   [first, ...rest]: readonly RunEvent[],
