@@ -290,6 +290,7 @@ export class Clients {
   async #glance(slot: number, runId: string): Promise<void> {
     const leaving = new AbortController();
     const onState = (): void => leaving.abort();
+    this.#world.instances[slot]?.watched.add(runStream(runId));
     await this.#ask(slot, (engine) => engine.feed.follow(runId, { from: 'now', onState, signal: leaving.signal }));
   }
 
