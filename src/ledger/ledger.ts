@@ -8,7 +8,7 @@ import type { EventLog, NewEvent, Position, RecordedEvent } from '../eventlog/po
 import { appendWithRetry, lastEvent } from '../eventlog/port.js';
 import { hashOf } from '../eventsourcing/hash-chain.js';
 import { isUnreadable } from '../run/errors.js';
-import { runIdOf, runStream } from '../run/events.js';
+import { RUN_ENDS, runIdOf, runStream } from '../run/events.js';
 import { Sequencer, TaskTracker } from '../system/async/tasks.js';
 import type { System } from '../system/system.js';
 import type { Erased, ErasureLeaf, RunLeaf } from './events.js';
@@ -54,6 +54,7 @@ export interface LedgerDeps {
 
 export class Ledger {
   readonly categories = ['run', 'ledger'];
+  readonly types = [...RUN_ENDS, 'LeafAdded'];
   readonly tree: MerkleTree;
   readonly #deps: LedgerDeps;
   /** The leaves of runs that ended lately. */
