@@ -29,6 +29,33 @@ async function appendUntil(log: EventLog, other: Promise<unknown>): Promise<void
   for (let n = 0; (await Promise.race([end, log.append(`run-${n}`, numbered(1), 'none')])) !== 'end';) n += 1;
 }
 
+describe('EventStoreDB log: appends made at once', () => {
+  const bench = eventStoreBench();
+
+  it('do not wait for a turn of the loop each', async () => {
+    const server = await bench.server();
+    const log = bench.log(server);
+    await log.append('run-0', numbered(1), 'none');
+    let turn = 0;
+    let isOver = false;
+    const count = (): void => {
+      turn += 1;
+      if (!isOver) setImmediate(count);
+    };
+    const turns = new Set<number>();
+    server.behave({
+      append: () => {
+        turns.add(turn);
+        return 'answered';
+      },
+    });
+    count();
+    await Promise.all(Array.from({ length: 64 }, (_, n) => log.append(`run-${n + 1}`, numbered(1), 'none')));
+    isOver = true;
+    expect(turns.size).to.be.lessThan(20);
+  });
+});
+
 describe('EventStoreDB log: appends without an answer', () => {
   const bench = eventStoreBench();
 
@@ -208,6 +235,16 @@ describe('EventStoreDB log: appends that are certainly not written', () => {
 
 describe('EventStoreDB log: appends through an outage', () => {
   const bench = eventStoreBench();
+
+  it('succeed as soon as a server that was away for seconds is back', async () => {
+    const server = await bench.server();
+    const log = bench.log(server, { deadlineMs: 2 * SHORT_MS });
+    await log.append('run-1', numbered(1), 'none');
+    await server.kill();
+    for (let failed = 0; failed < 12; failed += 1) await rejectionOf(log.append('run-1', numbered(1), 0));
+    await server.restart();
+    expect(await log.append('run-2', numbered(1), 'none')).to.include({ revision: 0 });
+  });
 
   it('wait for a server that starts in time', async () => {
     const server = await bench.server();

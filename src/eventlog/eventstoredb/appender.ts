@@ -1,4 +1,4 @@
-/** Sends the appends through one call. A limited number is in flight; the others wait here. */
+/** Sends the appends through a few calls. A limited number is in flight; the others wait here. */
 import sharedPb from '@eventstore/db-client/generated/shared_pb.js';
 import { elementAt } from '../../system/element.js';
 import type { System } from '../../system/system.js';
@@ -13,7 +13,7 @@ import {
   StreamRemoved,
 } from '../errors.js';
 import type { Appended } from '../port.js';
-import { AppendCall } from './append-call.js';
+import { AppendCalls } from './append-calls.js';
 import type { Clients } from './clients.js';
 import { isDenied } from './clients.js';
 import type { CheckedAppend, AppendAnswer } from './streams-service.js';
@@ -60,8 +60,8 @@ export class Appender {
   readonly #unsent = new Set<Waiting>();
   #chars = 0;
   #sent = 0;
-  /** The call that takes the next append, or null if none is open. */
-  #call: AppendCall | null = null;
+  /** The calls that take the next appends, or null if none are open. */
+  #calls: AppendCalls | null = null;
   /** Why no append is sent until the server answers a read, or null if it answers. */
   #fault: Error | null = null;
 
@@ -97,7 +97,7 @@ export class Appender {
   async stop(): Promise<void> {
     await Promise.allSettled(this.#unanswered);
     this.#stopping.abort();
-    this.#call?.retire();
+    this.#calls?.retire();
   }
 
   #queued(append: CheckedAppend, serverStream: string): Promise<Appended> {
@@ -139,25 +139,25 @@ export class Appender {
   async #send(append: CheckedAppend, serverStream: string): Promise<Appended> {
     const { clients } = this.#options;
     const redact = (text: string): string => clients.redact(text);
-    const call = (this.#call ??= new AppendCall(this.#options));
+    const calls = (this.#calls ??= new AppendCalls(this.#options));
     try {
-      return appendedIn(await call.send({ append, serverStream }), append, redact);
+      return appendedIn(await calls.send({ append, serverStream }), append, redact);
     } catch (error) {
       if (isRefusal(error)) throw error;
       const cause = clients.redacted(error);
-      if (this.#call === call) this.#pauseSending(cause);
+      if (this.#calls === calls) this.#pauseSending(cause);
       if (isDenied(error)) throw new LogDenied({ cause });
       throw new AppendOutcomeUnknown({ stream: append.stream }, { cause });
     }
   }
 
   /**
-   * Sends nothing until the server answers a read, then opens a new call: an append that is not sent is certainly not
-   * written. The appends in flight may still be answered on their own call.
+   * Sends nothing until the server answers a read, then opens new calls: an append that is not sent is certainly not
+   * written. The appends in flight may still be answered on their own calls.
    */
   #pauseSending(fault: Error): void {
-    this.#call?.retire();
-    this.#call = null;
+    this.#calls?.retire();
+    this.#calls = null;
     this.#fault = fault;
     void this.#resumeOnceAnswered();
   }

@@ -40,8 +40,11 @@ class Client extends EventStoreDBClient {
     // It is private. Ours adds the window. It cannot clear the endpoint of the last failure; the next one overwrites that.
     Object.assign(this, { createChannel: () => this.#openChannel(connection, channel) });
     const { handleError } = this;
-    // The client does not await its own error handler, which rejects when the next discovery fails.
-    this.handleError = (client, error) => handleError(client, error).catch(() => undefined);
+    let handled = Promise.resolve();
+    // The client does not await its own error handler, which rejects when the next discovery fails. It calls it for each call
+    // that a lost connection ends, at once: the second would forget the channel that was opened after the first, unclosed.
+    this.handleError = (client, error) =>
+      (handled = handled.then(() => handleError(client, error)).catch(() => undefined));
   }
 
   openAppends(): Promise<AppendStream> {

@@ -1,9 +1,16 @@
-/** One BatchAppend call of the server: it carries any number of appends, and their answers in any order. */
+/** BatchAppend calls of the server: each carries any number of appends, and their answers in any order. */
+import { elementAt } from '../../system/element.js';
 import type { System } from '../../system/system.js';
 import type { AppendStream, Clients } from './clients.js';
 import type { AppendAnswer, SentAppend } from './streams-service.js';
 
-export interface AppendCallOptions {
+/**
+ * Calls that take the appends in turn. gRPC's client sends one message of a call in each turn of the loop, so with one call a
+ * busy instance sends its appends one turn after the other. Further calls take more of the 100 that a socket has.
+ */
+const CALLS = 16;
+
+export interface AppendCallsOptions {
   readonly clients: Clients;
   readonly system: Pick<System, 'after'>;
   /** How long an append waits for its answer, in milliseconds. */
@@ -16,10 +23,14 @@ interface Waiting {
   readonly cancelTimer: () => void;
 }
 
-export class AppendCall {
-  readonly #options: AppendCallOptions;
-  readonly #stream: Promise<AppendStream>;
-  readonly #release: () => void;
+interface Call {
+  readonly stream: Promise<AppendStream>;
+  readonly release: () => void;
+}
+
+export class AppendCalls {
+  readonly #options: AppendCallsOptions;
+  readonly #calls: readonly Call[];
   /** Appends without an answer, by id. */
   readonly #waiting = new Map<number, Waiting>();
   /** Answers that arrived in this turn. */
@@ -28,22 +39,16 @@ export class AppendCall {
   #isRetired = false;
   #end: { readonly reason: unknown } | null = null;
 
-  /** Opens the call; finding the node and opening it count towards the deadlines of the appends. */
-  constructor(options: AppendCallOptions) {
+  /** Opens the calls; finding the node and opening them count towards the deadlines of the appends. */
+  constructor(options: AppendCallsOptions) {
     this.#options = options;
-    const { client, release } = options.clients.borrow();
-    this.#release = release;
-    this.#stream = client.openAppends();
-    this.#stream.then(
-      (stream) => this.#listen(stream),
-      (error: unknown) => this.#ended(error),
-    );
+    this.#calls = Array.from({ length: CALLS }, () => this.#opened());
   }
 
   /**
    * Sends an append and resolves with the server's answer.
    *
-   * @throws {Error} the call has ended, or no answer has come within the deadline: the append may be written
+   * @throws {Error} a call has ended, or no answer has come within the deadline: the append may be written
    */
   send(request: Omit<SentAppend, 'id'>): Promise<AppendAnswer> {
     const { system, deadlineMs } = this.#options;
@@ -55,14 +60,24 @@ export class AppendCall {
       const write = (stream: AppendStream): void => {
         if (this.#end === null) stream.write({ id, ...request });
       };
-      this.#stream.then(write, () => undefined);
+      elementAt(this.#calls, id % CALLS).stream.then(write, () => undefined);
     });
   }
 
-  /** Ends the call once the last append on it has its answer or is late. No append may follow. */
+  /** Ends the calls once the last append on them has its answer or is late. No append may follow. */
   retire(): void {
     this.#isRetired = true;
-    if (this.#waiting.size === 0) this.#ended(new Error('The call was retired'));
+    if (this.#waiting.size === 0) this.#ended(new Error('The calls were retired'));
+  }
+
+  #opened(): Call {
+    const { client, release } = this.#options.clients.borrow();
+    const stream = client.openAppends();
+    stream.then(
+      (opened) => this.#listen(opened),
+      (error: unknown) => this.#ended(error),
+    );
+    return { stream, release };
   }
 
   #listen(stream: AppendStream): void {
@@ -91,11 +106,14 @@ export class AppendCall {
     return waiting;
   }
 
+  /** Ends all calls when one ends: they share a connection, and their appends the way to find out the outcome. */
   #ended(reason: unknown): void {
     if (this.#end !== null) return;
     this.#end = { reason };
-    this.#release();
-    this.#stream.then((stream) => stream.cancel()).catch(() => undefined);
+    for (const { stream, release } of this.#calls) {
+      release();
+      stream.then((opened) => opened.cancel()).catch(() => undefined);
+    }
     for (const { reject, cancelTimer } of this.#waiting.values()) {
       cancelTimer();
       reject(reason);
