@@ -278,7 +278,11 @@ export class Clients {
 
   async #poll(slot: number, runId: string): Promise<void> {
     const wasStarted = this.#started.has(runId);
+    const watched = this.#world.instances[slot]?.watched ?? new Set();
+    const isWatched = watched.has(runStream(runId));
+    watched.add(runStream(runId));
     const answer = await this.#ask(slot, (engine) => engine.queries.find(runId));
+    if (!isWatched) watched.delete(runStream(runId));
     if (answer === null) return;
     if ('error' in answer) return this.#mustNotBe(!isOfLog(answer.error), answer.error);
     if (answer.value === null)

@@ -80,7 +80,7 @@ export class Instance implements Line {
     this.known.set(stream, Math.max(events, this.known.get(stream) ?? 0));
   }
 
-  /** Does not count reads for a watcher: the owner of a run does not see them. */
+  /** Does not count reads for a watcher or a poll: the owner of a run does not see them. */
   onRead(stream: string, events: number): void {
     if (!this.watched.has(stream)) this.onShown(stream, events);
   }
