@@ -288,11 +288,14 @@ export class World {
 
   /** Whether a run of its councils has failed, and was not cancelled. */
   #hasFailedChild(runId: string): boolean {
-    const children = [...(this.records.get(runId)?.children.values() ?? [])];
-    return children.some(({ runId: child }) => {
+    const record = this.records.get(runId);
+    const hasFailed = [...(record?.children.values() ?? [])].some(({ runId: child }) => {
       const failure = failureIn(this.records.get(child));
       return failure !== null && failure.kind !== 'cancelled';
     });
+    // A fork keeps the runs of councils that had ended in its parent.
+    const parent = record?.state?.request.parent?.runId;
+    return hasFailed || (parent !== undefined && this.#hasFailedChild(parent));
   }
 
   #model(life: Process, instance: Instance): LanguageModel {
