@@ -103,15 +103,17 @@ function anotherReport(story: Story, draws: Draws): Story {
   return story.when(completed(at, outputOf(run, at.node, at.step)));
 }
 
-/** An override of the state, of single branches, or of both. If it is refused, approves instead. */
+/** An override of the state, of single branches, or of both. Without one, or if it is refused, approves. */
 function decided(story: Story, draws: Draws): Story {
   const { chance, below } = draws;
   const state = chance(0.5) ? {} : randomState(draws);
   const branches = (pauseOf(story.run)?.nextNodes ?? []).flatMap((node) =>
     chance(0.3) ? [{ node, current_draft: chance(0.2) ? null : `Mine ${below(9)} for ${node}` }] : [],
   );
+  const override = { ...state, ...(branches.length > 0 && { branches }) };
+  if (Object.keys(override).length === 0) return story.whenApproved();
   try {
-    return story.whenModified({ ...state, branches });
+    return story.whenModified(override);
   } catch (error) {
     if (!(error instanceof OverrideRefused)) throw error;
     return story.whenApproved();
