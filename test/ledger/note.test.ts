@@ -1,5 +1,7 @@
 import { expect } from 'chai';
+import { generateKeyPairSync } from 'node:crypto';
 import {
+  NoteInvalid,
   checkpointIn,
   checkpointText,
   newKeyPem,
@@ -68,6 +70,9 @@ describe('Signed notes', () => {
       verifierKey(vkeyText(signer.key).replace(/[+](.)/, (_, digit) => (digit === '0' ? '+1' : '+0'))),
     ).to.throw();
     expect(() => noteSigner('x', 'no key')).to.throw();
+    const { privateKey } = generateKeyPairSync('ed448');
+    const pem = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
+    expect(() => noteSigner('x', pem)).to.throw(NoteInvalid, 'no Ed25519 key');
   });
 
   it('of two sizes are consistent by the proof of the tree, and by no other', async () => {
