@@ -85,6 +85,15 @@ describe('Anthropic', () => {
     expect(results?.content[0]).to.deep.include({ type: 'tool_result', tool_use_id: 'toolu_1' });
   });
 
+  it('answers a critic as JSON, and by a tool for a model that is no Claude', async () => {
+    const critique = { score: '8', feedback: '' };
+    const call = [{ type: 'tool_use', id: 't', name: 'json', input: critique }];
+    server.answerBy(({ body }) => says(body.tools === undefined ? JSON.stringify(critique) : call));
+    for (const model of ['claude-x', 'model-x'])
+      expect(JSON.parse((await ask({ answer: 'critique', model })).text), model).to.deep.equal(critique);
+    expect(server.calls.map(({ body }) => body.tools?.[0]?.name)).to.deep.equal([undefined, 'json']);
+  });
+
   it('counts tokens read from and written to its cache as input', async () => {
     const usage = { input_tokens: 11, cache_read_input_tokens: 100, cache_creation_input_tokens: 20, output_tokens: 7 };
     server.answerBy([says('x', 'end_turn', usage)]);
