@@ -129,7 +129,7 @@ describe('Witnesses of the ledger', () => {
     expect(witness.add(`old 2\n\n${note}`).status, vkeyText(thief.key)).to.equal(403);
   });
 
-  it('that have seen more leaves than an older copy has say so in the log', async () => {
+  it('have seen more leaves than an older copy has, which the service logs', async () => {
     const older = tempDir();
     await serve();
     await trusted();

@@ -195,7 +195,7 @@ const FAULTS: readonly Fault[] = [
   ]),
 ];
 
-/** What a whole answer shares with the stream of it, which is therefore not asked for again as a whole. */
+/** Failures of a stream that the whole answer would have too, so that the wire does not ask for it. */
 const SHARED: ReadonlySet<ModelFailureKind> = new Set(['max_tokens', 'unauthorized', 'rate_limited'] as const);
 
 for (const [api, dialect] of Object.entries(DIALECTS) as readonly (readonly [ProviderApi, Dialect])[]) {
@@ -262,7 +262,7 @@ for (const [api, dialect] of Object.entries(DIALECTS) as readonly (readonly [Pro
     }
 
     for (const [habit, reply, kind, isRepeatable] of FAULTS) {
-      it(`calls ${habit} ${kind}, asked ${isRepeatable ? '' : 'not '}again`, async () => {
+      it(`calls ${habit} ${kind}, which may ${isRepeatable ? '' : 'not '}be asked again`, async () => {
         server.answerBy([reply(dialect)]);
         const whole = await modelFailureOf(ask({}), KEY);
         expect(server.calls).to.have.length(1);
