@@ -3,7 +3,7 @@
  * test/eventlog/event-log-contract.ts, checks both.
  */
 import { CouncilError } from '../errors.js';
-import type { Backoff, RetryPolicy as Retries } from '../system/async/deadline.js';
+import type { Backoff, Retries } from '../system/async/deadline.js';
 import { backoffMs, retry } from '../system/async/deadline.js';
 import { AppendInvalid, AppendOutcomeUnknown, AppendTooLarge, LogFull, LogUnavailable } from './errors.js';
 
@@ -287,7 +287,7 @@ export function flatMetadata(json: string): Readonly<Record<string, string>> {
 }
 
 /** Metadata as flat texts, or empty if it is anything else. */
-export function flatTexts(metadata: unknown): Readonly<Record<string, string>> {
+function flatTexts(metadata: unknown): Readonly<Record<string, string>> {
   return isFlat(metadata) ? metadata : {};
 }
 

@@ -158,7 +158,8 @@ export function retryAfterMs(text: string, nowMs: number): number | null {
   return Number.isNaN(atMs) ? null : Math.max(0, atMs - nowMs);
 }
 
-export interface RetryPolicy {
+/** How a call is repeated. */
+export interface Retries {
   readonly system: Pick<System, 'after'>;
   /** Ends the retries: the last error is thrown. */
   readonly signal: CancelSignal;
@@ -172,13 +173,13 @@ export interface RetryPolicy {
 export async function retry<T>(
   act: () => Promise<T>,
   waitMs: (error: unknown, failures: number) => number | null,
-  policy: RetryPolicy,
+  retries: Retries,
 ): Promise<T> {
   for (let failures = 1; ; failures += 1) {
     try {
       return await act();
     } catch (error) {
-      const { system, signal } = policy;
+      const { system, signal } = retries;
       const delayMs = waitMs(error, failures);
       if (delayMs === null || signal.aborted) throw error;
       await wait(system, delayMs, signal);
