@@ -101,7 +101,7 @@ export class RunActor {
   /** Steps of which an attempt had no answer in time: a stream may be why, so their next attempts ask for whole answers. */
   readonly #lateSteps = new Set<number>();
   /** Runs of its councils that it has started or found again. */
-  readonly #children = new Set<string>();
+  readonly #followed = new Set<string>();
   #isWaiting = false;
   #isStopped = false;
   readonly #stopping = new Cancellation();
@@ -294,8 +294,8 @@ export class RunActor {
       else slots.enter();
     }
     for (const { at, child } of childrenUnderWay(run)) {
-      if (this.#children.has(child.runId)) continue;
-      this.#children.add(child.runId);
+      if (this.#followed.has(child.runId)) continue;
+      this.#followed.add(child.runId);
       this.#startChild(at, child).catch((error: unknown) => this.#failRun(error));
     }
   }
