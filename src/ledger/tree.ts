@@ -14,7 +14,7 @@ export function leafHash(entry: Uint8Array): Buffer {
 }
 
 /** SHA-256(0x01 || left || right). */
-export function nodeHash(left: Uint8Array, right: Uint8Array): Buffer {
+function nodeHash(left: Uint8Array, right: Uint8Array): Buffer {
   return sha256(NODE, left, right);
 }
 

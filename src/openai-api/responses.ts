@@ -215,7 +215,7 @@ function messagesIn({ input, instructions }: ResponseRequest): readonly SentMess
 type Unnumbered = Omit<ResponseEvent, 'sequence_number'>;
 
 /** A function that takes the run after each of its events, from the first, and returns the events that follow from it. */
-export function responseEvents(): (run: RunState) => readonly ResponseEvent[] {
+function responseEvents(): (run: RunState) => readonly ResponseEvent[] {
   let next = 0;
   let [isCreated, isBegun] = [false, false];
   return (run) => {

@@ -197,7 +197,7 @@ function isRefusal(error: unknown): boolean {
  * @throws {RevisionConflict | AppendInvalid | AppendTooLarge | StreamRemoved | LogDenied} certainly not written
  * @throws {Error} of another class: the append may be written
  */
-export function appendedIn(answer: AppendAnswer, append: CheckedAppend, redact: (text: string) => string): Appended {
+function appendedIn(answer: AppendAnswer, append: CheckedAppend, redact: (text: string) => string): Appended {
   switch (answer.kind) {
     case 'written':
       return { revision: answer.revision, position: answer.position };

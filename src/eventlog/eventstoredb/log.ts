@@ -347,7 +347,7 @@ export interface KnownHead {
  *
  * @throws {LogUnavailable | LogClosed}
  */
-export async function newestHead(reader: Reader, known: KnownHead): Promise<KnownHead> {
+async function newestHead(reader: Reader, known: KnownHead): Promise<KnownHead> {
   for await (const newest of newestFirst(reader, 1)) {
     const { position: upTo } = newest;
     if (upTo <= known.upTo) return known;

@@ -84,7 +84,7 @@ export function isGraceOver({ until }: Pick<OpenPanel, 'until'>, at: string): bo
 }
 
 /** A rank needs one ranking; a panel or jury needs its quorum, by default all members. */
-export function quorumOf({ plan }: RunState, { node, steps }: Pick<OpenPanel, 'node' | 'steps'>): number {
+function quorumOf({ plan }: RunState, { node, steps }: Pick<OpenPanel, 'node' | 'steps'>): number {
   const { role, quorum = steps.length } = plan.node(node);
   return role === 'rank' ? 1 : Math.min(quorum, steps.length);
 }
