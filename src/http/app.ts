@@ -87,8 +87,8 @@ export function httpApp(deps: HttpDeps): RequestListener {
   });
   app.use(router.routes());
   app.use((ctx) => sendAnswer(ctx, unrouted(ctx, router, http), http));
-  const serve = app.callback();
-  return inTurn((request, response) => void serve(request, response));
+  const listener = app.callback();
+  return inTurn((request, response) => void listener(request, response));
 }
 
 function councilRoutes(http: HttpContext): readonly Route[] {
