@@ -48,7 +48,8 @@ export function startRetention(deps: RetentionDeps): { stop(): Promise<void> } {
 /** Erases until none is left. Returns how many. */
 async function eraseExpired({ system, history, days, erasures }: RetentionDeps, signal: AbortSignal): Promise<number> {
   const refused = new Set<string>();
-  let [erased, due]: [number, readonly string[]] = [0, []];
+  let erased = 0;
+  let due: readonly string[] = [];
   while (!signal.aborted) {
     if (due.length === 0) {
       const found = await history.expired(days, system.now(), FOUND_RUNS + refused.size);

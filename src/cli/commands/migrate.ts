@@ -51,8 +51,8 @@ async function copyToServer({ env, signal }: CommandProcess, say: (text: string)
     await to.identity();
     const erased = new Set<string>();
     for await (const event of from.readStream(LEDGER_STREAM)) {
-      const { stream } = erasedBy(event) ?? {};
-      if (stream !== undefined) erased.add(stream);
+      const erasure = erasedBy(event);
+      if (erasure !== null) erased.add(erasure.stream);
     }
     const { events, streams, found } = await copyLog(from, to, {
       system,
