@@ -123,13 +123,13 @@ export async function createContext(config: ContextConfig, deps: ContextDeps, re
   try {
     record.seen.start();
     const counts = new Counts(providerNames(deps.model));
-    // The views, which know it, need the log first.
+    // The log asks the views which runs are erased, and the views need the log first.
     let history: History | null = null;
     const log = watchedLog(record.log, {
       system: deps.system,
       isEmbedded: config.eventStore === null,
       onAppended: (ms) => counts.onAppended(ms),
-      // The views may lack it: another instance has recorded it a moment ago, or they are rebuilt.
+      // The views lack an erasure while they are rebuilt, or if another instance has recorded it a moment ago.
       erasedAs: async (what, id) => (await history?.erasedAs(what, id)) ?? (await erasureIn(record.log, what, id)),
     });
     const stores = { ...(await openStores(config, deps, { ...record, log })), counts };

@@ -1,6 +1,6 @@
 /**
- * Erases runs: first the leaf in the ledger, then the events in the log, then what is left of their texts in the files of this
- * instance. After a crash in between, the next start or another instance completes it.
+ * Erases runs and documents: adds the leaf to the ledger, then removes the events from the log, then what is left of their texts
+ * in the files of this instance. After a crash in between, the next start or another instance completes the erasure.
  */
 import type { Documents } from './documents.js';
 import { DocumentUnknown } from '../documents/errors.js';
@@ -26,7 +26,7 @@ import type { System } from '../system/system.js';
 const MAX_TOGETHER = 500;
 /** Leaves among which a start looks for erasures to complete. */
 const MAX_READ_BACK = 10_000;
-/** Time between two looks for erasures to complete: of another instance, or after a failure. In milliseconds. */
+/** Time between two looks for erasures of other instances, and for failed ones, in milliseconds. */
 const LOOK_MS = 2_000;
 
 export interface ErasuresDeps {
@@ -86,7 +86,7 @@ export class Erasures {
     const stored = new Map((await history.families(runIds)).map((run) => [run.id, run]));
     for (const runId of runIds) await this.#assertNotAwaited(runId, stored.get(runId)?.parentRun?.runId ?? null);
     for (const [id, end] of await this.#endsOf([...stored.keys()].filter((each) => !ends.has(each)))) ends.set(id, end);
-    // A run comes after those below it: after a crash in between it is there to be erased again.
+    // 3. Erase all. A run comes after those below it: after a crash in between it is there to be erased again.
     const erasing: Erasing[] = [];
     for (const id of new Set([...stored.keys(), ...runIds])) {
       const [end, run] = [ends.get(id) ?? null, stored.get(id)];
@@ -99,9 +99,9 @@ export class Erasures {
   }
 
   async #erase(erasing: readonly Erasing[]): Promise<void> {
-    // The leaves. Once they are folded, lists and searches here hold the texts no more.
+    // 1. Add the leaves. Once they are folded, lists and searches here hold the texts no more.
     await this.#deps.ledger.erase(erasing);
-    // The events and every byte that is left. An earlier leaf may be that of an erasure that was cut off.
+    // 2. Remove the events and every byte that is left. An earlier leaf may be that of an erasure that was cut off.
     for (const { leaf, kept } of erasing) {
       const erased = erasedStream(leaf, kept);
       this.#pending.set(erased.stream, erased);
@@ -170,7 +170,7 @@ export class Erasures {
     for (const { stream } of erased) this.#pending.delete(stream);
   }
 
-  /** Completes what a crash or a failure has cut off before the start, and from then on what comes. */
+  /** Completes the erasures that a crash or a failure has cut off, and from then on in the background all that are pending. */
   async recover(): Promise<void> {
     const { log, documents, system, logger } = this.#deps;
     for await (const event of log.readStream(LEDGER_STREAM, { direction: 'backwards', max: MAX_READ_BACK })) {

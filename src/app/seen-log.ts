@@ -158,7 +158,7 @@ export class SeenLog {
     this.#seen = options.seen;
   }
 
-  /** Whether the log is a server's: then it receives each event. */
+  /** Whether the log is a server's. Only then this object needs each event. */
   get isOnServer(): boolean {
     return this.#options.isOnServer;
   }

@@ -24,7 +24,7 @@ export type ReadEvents = <T>(
 
 type RunRequest = Extract<RunEvent, { type: 'RunRequested' }>['data'];
 
-/** What one record says of a draft, or it and those that belong to it. */
+/** How a draft was made, by the record of its run alone, or also by those of the run's parents and councils. */
 interface Made extends Pick<Marking, 'council' | 'models' | 'headHash' | 'approvals'> {
   readonly isChanged: boolean;
   readonly request: RunRequest | null;
@@ -43,7 +43,11 @@ export async function markingOf(runId: string, read: ReadEvents): Promise<Markin
   return { council, models, runId, headHash, approvals, sourceType };
 }
 
-/** @param fork the request that continues the run, or null if all of the run counts */
+/**
+ * How the draft of a run was made, by all records that can be read; null if its own has no events or is not the one forked.
+ *
+ * @param fork the request that continues the run, or null if all of the run counts
+ */
 async function madeIn(runId: string, read: ReadEvents, fork: RunRequest | null = null): Promise<Made | null> {
   const end = fork?.parent ?? null;
   const own = await read(runId, (events) => ownOf(events, fork), end === null ? undefined : end.at + 1);
@@ -109,6 +113,7 @@ export function changesDraft(event: RunEvent): boolean {
   return fields.some((field) => field === 'current_draft' || field === 'branches');
 }
 
+/** The fields of the mark, as files name them. */
 function fieldsOf(marking: Marking) {
   const { council, models, runId, headHash, approvals, sourceType } = marking;
   return {

@@ -92,7 +92,12 @@ export class Checkpoints {
     if (this.#isOtherKey) logger.info({ origin }, `ledger: the key is not the one of the newest checkpoint; ${hint}`);
   }
 
-  /** What the folded ledger lacks of the newest checkpoint, as a sentence, or null. @throws {LogUnavailable} */
+  /**
+   * Compares the folded ledger with the newest checkpoint. Returns what the ledger lacks, as a sentence, or null. What it lacks
+   * is then the fault.
+   *
+   * @throws {LogUnavailable}
+   */
   async loss(): Promise<string | null> {
     const lack = this.#newest && (await lackOf(this.#deps.ledger.tree, this.#newest));
     this.#fault = lack?.what ?? null;

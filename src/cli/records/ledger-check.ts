@@ -54,7 +54,11 @@ export async function ledgerDifferences(
   return found.filter(({ size }) => saved === null || size <= saved.size).sort((a, b) => a.size - b.size);
 }
 
-/** Why the record of a run does not fit its leaf, or null if it does, or if its chain is broken and the caller has said so. */
+/**
+ * Why the record of a run does not fit its leaf, or null if it does.
+ *
+ * @param isSaid whether the caller reports broken chains itself: they are then no misfit
+ */
 function misfitOf({ runId, headHash, events }: RunLeaf, chains: StreamChains, isSaid: boolean): string | null {
   const stream = runStream(runId);
   const end = chains.endOf(stream);

@@ -31,7 +31,7 @@ export class StreamChains {
       if ('reason' in event) unreadable.push(event);
       else this.#take(event);
     }
-    // The events up to there were not all read.
+    // A stream whose last events cannot be read ends before the revision that the log's index has for it.
     for (const [stream, revision] of salvage.ends()) this.#expectEnd(stream, revision);
     [this.events, this.unreadable] = [events, unreadable];
   }

@@ -33,9 +33,9 @@ export function goOn(pending: PendingEvents): void {
 }
 
 /**
- * Starts the first attempts of all nodes of a frontier, or pauses before them; completes the run if it is empty, and fails the run if it
- * would exceed a limit. Further attempts of a step do not count again. Check a new limit of the next nodes here.
- * Check any other limit in the command that reaches it, as `claim` does for takeovers.
+ * Starts the first attempts of all nodes of a frontier, or pauses before them. Completes the run if the frontier is empty, and
+ * fails it if it would exceed a limit. Further attempts of a step do not count again. Check a new limit of the next nodes here,
+ * and any other limit in the command that reaches it, as `claim` does for takeovers.
  */
 export function startFrontier(
   pending: PendingEvents,
@@ -91,7 +91,7 @@ export function startWork(pending: PendingEvents, work: Work): void {
   }
 }
 
-/** The budget that a run needs to begin attempts, or null if it has it. */
+/** The budget that a run lacks to begin attempts, or null if it lacks none. */
 export function missingBudget({ run, context }: PendingEvents, work: Work): Cost | null {
   const { spending } = run;
   if (spending === null) return null;

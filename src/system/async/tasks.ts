@@ -95,9 +95,11 @@ export function semaphore(permits: number, limit?: WaitLimit): Semaphore {
   };
 }
 
+/** How work is repeated. */
 export interface Repeated {
   readonly system: Pick<System, 'after'>;
   readonly everyMs: number;
+  /** Default: `everyMs`. */
   readonly firstMs?: number;
   /** Receives an error of the work; the next time tries again. */
   readonly onFault: (error: unknown) => void;
