@@ -2,8 +2,12 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { LogUnavailable } from '../../src/eventlog/errors.js';
 import type { EventLog } from '../../src/eventlog/port.js';
+import { openEmbeddedLog } from '../../src/eventlog/embedded/log.js';
 import type { Leaf } from '../../src/ledger/events.js';
 import { LEDGER_STREAM, leafOf } from '../../src/ledger/events.js';
+import { Ledger } from '../../src/ledger/ledger.js';
+import { runStream } from '../../src/run/events.js';
+import { nodeSystem } from '../../src/system/system.js';
 import type { RunningService } from '../support/running-service.js';
 import { changedLog } from '../support/changed-log.js';
 import { fakeEventStore } from '../support/fake-event-store.js';
@@ -13,9 +17,9 @@ import { startService } from '../support/running-service.js';
 import { tempDir } from '../support/temp-dir.js';
 import { untilTrue } from '../support/until-true.js';
 
-async function leavesOf({ context }: Pick<RunningService, 'context'>): Promise<readonly Leaf[]> {
+async function leavesOf({ log }: { readonly log: Pick<EventLog, 'readStream'> }): Promise<readonly Leaf[]> {
   const leaves: Leaf[] = [];
-  for await (const event of context.log.readStream(LEDGER_STREAM)) leaves.push(leafOf(event));
+  for await (const event of log.readStream(LEDGER_STREAM)) leaves.push(leafOf(event));
   return leaves;
 }
 
@@ -24,8 +28,8 @@ describe('The leaves of the ledger', () => {
     const dir = tempDir();
     let service = await startService({ dataDir: dir.path });
     const ids = await Promise.all([1, 2, 3].map(() => restClient(service.url).start()));
-    await untilTrue(async () => (await leavesOf(service)).length === 3);
-    const leaves = await leavesOf(service);
+    await untilTrue(async () => (await leavesOf(service.context)).length === 3);
+    const leaves = await leavesOf(service.context);
     expect(leaves.map((leaf) => leaf.kind === 'run' && leaf.runId)).to.have.members(ids);
     for (const leaf of leaves) {
       if (leaf.kind !== 'run') throw new Error('no leaf of a run');
@@ -46,8 +50,8 @@ describe('The leaves of the ledger', () => {
     const late = await restClient(service.url).start();
     await service.stop();
     service = await startService({ dataDir: dir.path });
-    await untilTrue(async () => (await leavesOf(service)).length === 4);
-    expect((await leavesOf(service))[3]).to.include({ runId: late });
+    await untilTrue(async () => (await leavesOf(service.context)).length === 4);
+    expect((await leavesOf(service.context))[3]).to.include({ runId: late });
     await service.stop();
     dir.remove();
   });
@@ -69,6 +73,37 @@ describe('The leaves of the ledger', () => {
     await rest.until(id, ({ status }) => status === 'completed');
     await service.stop();
     expect(records.join()).to.include(id);
+    dir.remove();
+  });
+
+  it('are added for runs that end after 1,000 damaged ones, which get none', async () => {
+    const dir = tempDir();
+    const log = await openEmbeddedLog({ file: join(dir.path, 'log') });
+    const system = nodeSystem();
+    const damaged = Array.from({ length: 1_000 }, () => system.uuid());
+    const whole = system.uuid();
+    const metadata = { occurredAt: system.now(), hash: 'a'.repeat(64) };
+    await log.append(runStream(whole), [{ id: system.uuid(), type: 'RunCompleted', data: '{}', metadata }], 'none');
+    const leaves = async (): Promise<readonly Leaf[]> => await leavesOf({ log });
+    const ledger: Ledger = new Ledger({
+      log,
+      system,
+      members: { isInTurn: () => true },
+      projector: {
+        async waitFor() {
+          for await (const event of log.readStream(LEDGER_STREAM, { from: ledger.tree.size }))
+            ledger.onEventRecorded(event);
+        },
+      },
+      endedWithoutLeaf: async (max) => [...damaged, ...((await leaves()).length === 0 ? [whole] : [])].slice(0, max),
+      erasedAs: async () => null,
+      onFault: (error) => expect.fail(String(error)),
+    });
+    await ledger.fold();
+    await ledger.finish();
+    expect((await leaves()).map((leaf) => leaf.kind === 'run' && leaf.runId)).to.deep.equal([whole]);
+    await ledger.stop();
+    await log.close();
     dir.remove();
   });
 
@@ -101,7 +136,9 @@ describe('The leaves of the ledger', () => {
     const state = async ({ rest: client }: typeof one) =>
       client.read(await client.get('/api/ledger'), 200, 'ledger.json');
     await untilTrue(async () => (await state(one)).size === 1_070 && (await state(other)).size === 1_070);
-    expect((await leavesOf(one)).map((leaf) => leaf.kind === 'run' && leaf.runId)).to.deep.equal(await endsIn(one));
+    expect((await leavesOf(one.context)).map((leaf) => leaf.kind === 'run' && leaf.runId)).to.deep.equal(
+      await endsIn(one),
+    );
     expect((await state(one)).root).to.equal((await state(other)).root);
     for (const { faults } of services) expect(faults).to.deep.equal([]);
     await Promise.all(services.map((service) => service.stop()));

@@ -15,6 +15,8 @@ function panelsShown(plan: Plan, { node, branch, member }: StepPlace): readonly 
   if (deliberation === null) return [];
   const { panel, inDraft } = deliberation;
   const reader = plan.node(node);
+  // A council sends no prompt.
+  if (reader.role === 'council') return [];
   if (!readsPanel(reader)) return inDraft;
   if (panel === null) return [];
   const leavesOutOwn = reader.role === 'rank' && reader.members === undefined && panel.answers.length >= 3;
