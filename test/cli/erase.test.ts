@@ -100,6 +100,20 @@ onEmbeddedLog(() =>
       expect(checked.code, checked.stdout).to.equal(0);
     });
 
+    it('is kept by salvage when a checkpoint is damaged, which check names', async () => {
+      const from = bench.copied(bench.dataDir, 'unsigned');
+      changeLog(from, `UPDATE events SET data = '{"note":""}' WHERE type = 'CheckpointSigned'`);
+      const env = { DATA_DIR: from };
+      const checked = await bench.council(['check'], { env });
+      expect(checked.code).to.equal(1);
+      expect(checked.stdout).to.match(/^- event 0 of checkpoints: /m);
+      const to = join(bench.path, 'unsigned-new');
+      const { code, stdout } = await bench.council(['salvage', '--to', to], { env });
+      expect(code).to.equal(1);
+      expect(stdout).to.match(/^omitted: checkpoints: event 0: .+$/m).and.match(/ 1 omitted$/m);
+      expect((await bench.council(['check'], { env: { DATA_DIR: to } })).code).to.equal(0);
+    });
+
     it('is completed by the next start if the service died before the events were removed', async () => {
       // The leaf is there, and the events are those of an older copy.
       const folder = join(bench.path, 'cut');

@@ -5,11 +5,14 @@ import type { CrashImage } from '../faults/damaged-starts.js';
 import { crashImage } from '../faults/damaged-starts.js';
 import type { CouncilBench } from '../support/council-command.js';
 import { councilBench } from '../support/council-command.js';
+import { changeLog } from '../support/damaged-log.js';
 import { instantModel } from '../support/instant-model.js';
 import { openTestEngine } from '../support/open-engine.js';
 import { onEmbeddedLog } from '../support/test-event-store.js';
 
 const PAGE_BYTES = 4096;
+/** First byte of the pages of an index (SQLite's file format, section 1.6). */
+const INDEX_PAGES = [0x02, 0x0a];
 
 onEmbeddedLog(() =>
   describe('council salvage', () => {
@@ -68,6 +71,21 @@ onEmbeddedLog(() =>
       const rest = await served(to);
       expect([...rest, ...left].sort()).to.deep.equal([...image.runs.keys()].sort());
       expect(readFileSync(file).equals(bytes)).to.equal(true);
+    });
+
+    it('copies all of a log whose indexes are corrupt', async () => {
+      const from = copied('unindexed');
+      const file = join(from, 'log.sqlite');
+      changeLog(from, 'PRAGMA wal_checkpoint(TRUNCATE)');
+      const bytes = readFileSync(file);
+      for (let at = PAGE_BYTES; at < bytes.length; at += PAGE_BYTES)
+        if (INDEX_PAGES.includes(bytes[at] ?? 0)) bytes.fill(0xa5, at, at + PAGE_BYTES);
+      writeFileSync(file, bytes);
+      const to = join(bench.path, 'unindexed-new');
+      const { code, stdout, stderr } = await salvage(from, '--to', to);
+      expect(stderr).to.equal('');
+      expect(code, stdout).to.equal(0);
+      expect(await served(to)).to.deep.equal([...image.runs.keys()]);
     });
 
     it('refuses a folder that holds a log, and a missing folder', async () => {

@@ -65,13 +65,12 @@ interface SalvageOptions {
 
 async function salvageLog(log: ReadOnlyLog, { target, last, say }: SalvageOptions): Promise<number> {
   const chains = new StreamChains(log.salvage, { last, sha256: nodeSystem().sha256 });
-  const differences = chains.faults.has(LEDGER_STREAM) ? [] : await ledgerDifferences(log, chains, null);
   const unreadable = chains.unreadable.length;
   const ledgerFault = chains.faults.get(LEDGER_STREAM);
   chains.faults.delete(LEDGER_STREAM);
   makeFilesPrivate();
   mkdirSync(join(target, '..'), { recursive: true });
-  const events = await copied(log, { last, chains, target });
+  const { events, differences } = await copied(log, { last, chains, target, isLedgerWhole: ledgerFault === undefined });
   log.assertUnchanged();
   for (const [stream, { revision, reason }] of chains.faults) {
     await say(`omitted: ${namedAs(stream)}: event ${revision}: ${reason}`);
@@ -96,13 +95,17 @@ interface Copying {
   readonly last: number;
   readonly chains: StreamChains;
   readonly target: string;
+  readonly isLedgerWhole: boolean;
 }
 
 /**
  * Copies the intact streams to a new log, in the order of the log, and bars the erased ones. Of a ledger that is not intact it
- * copies the leaves that it can read, because nothing else holds the erasures. Returns the number of events.
+ * copies the leaves that it can read, because nothing else holds the erasures.
+ *
+ * @returns the number of events, and what a whole ledger differs in: read from the copy, because the index of the log may be
+ *   corrupt
  */
-async function copied({ salvage }: ReadOnlyLog, { last, chains, target }: Copying): Promise<number> {
+async function copied({ salvage }: ReadOnlyLog, { last, chains, target, isLedgerWhole }: Copying) {
   let [events, leaves] = [0, 0];
   const copy = await openEmbeddedLog({ file: target });
   try {
@@ -124,10 +127,10 @@ async function copied({ salvage }: ReadOnlyLog, { last, chains, target }: Copyin
     }
     await Promise.all(appends);
     if (chains.erased.size > 0) await copy.remove([...chains.erased]);
+    return { events, differences: isLedgerWhole ? await ledgerDifferences(copy, chains, null) : [] };
   } finally {
     await copy.close();
   }
-  return events;
 }
 
 function isLeaf(event: RecordedEvent): boolean {

@@ -1,5 +1,5 @@
 /** Compares the ledger of a log with the streams that it names, and with a checkpoint. */
-import type { ReadOnlyLog } from '../../eventlog/embedded/read-only.js';
+import type { EventLog } from '../../eventlog/port.js';
 import { LedgerCorrupt } from '../../ledger/errors.js';
 import type { RunLeaf } from '../../ledger/events.js';
 import {
@@ -31,7 +31,7 @@ export interface LedgerDifference {
  * @returns the differences, the one at the smallest size first
  */
 export async function ledgerDifferences(
-  log: ReadOnlyLog,
+  log: Pick<EventLog, 'readStream'>,
   chains: StreamChains,
   saved: Checkpoint | null,
 ): Promise<readonly LedgerDifference[]> {
@@ -44,7 +44,7 @@ export async function ledgerDifferences(
       const what = leaf.kind === 'run' ? misfitOf(leaf, chains, saved === null) : null;
       if (what !== null) found.push({ size: tree.size, what });
     }
-    const checkpoint = saved ?? (await newestCheckpoint(log));
+    const checkpoint = saved ?? (chains.faults.has(CHECKPOINTS_STREAM) ? null : await newestCheckpoint(log));
     const lack = checkpoint && (await lackOf(tree, checkpoint));
     if (lack !== null) found.push(lack);
   } catch (error) {
@@ -71,7 +71,7 @@ function misfitOf({ runId, headHash, events }: RunLeaf, chains: StreamChains, is
 }
 
 /** The newest recorded checkpoint, or null if there is none. @throws {LedgerCorrupt} */
-async function newestCheckpoint(log: ReadOnlyLog): Promise<Checkpoint | null> {
+async function newestCheckpoint(log: Pick<EventLog, 'readStream'>): Promise<Checkpoint | null> {
   for await (const recorded of log.readStream(CHECKPOINTS_STREAM, { direction: 'backwards' })) {
     const { type, data } = checkpointEventOf(recorded);
     if (type === 'CheckpointSigned') return checkpointIn(data.note);
