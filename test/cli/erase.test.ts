@@ -110,7 +110,9 @@ onEmbeddedLog(() =>
       const to = join(bench.path, 'unsigned-new');
       const { code, stdout } = await bench.council(['salvage', '--to', to], { env });
       expect(code).to.equal(1);
-      expect(stdout).to.match(/^omitted: checkpoints: event 0: .+$/m).and.match(/ 1 omitted$/m);
+      expect(stdout)
+        .to.match(/^omitted: checkpoints: event 0: .+$/m)
+        .and.match(/ 1 omitted$/m);
       expect((await bench.council(['check'], { env: { DATA_DIR: to } })).code).to.equal(0);
     });
 

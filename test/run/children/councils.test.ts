@@ -116,6 +116,24 @@ describe('A council in a council', () => {
     expect(run.final_draft).to.equal(`<Trees|${OUTLINE}>`);
   });
 
+  it('runs on the answers of a panel, and the next node reads its draft', async () => {
+    await serve((request, index) =>
+      request.promptInput.label === 'outline' ? { text: 'An answer' } : script(request, index),
+    );
+    const { nodes, ...others } = report({ for_each: 'headings' });
+    const panel: BlueprintCreate['nodes'][0] = {
+      id: 'outline',
+      type: 'panel',
+      members: [{ id: 'ann' }, { id: 'bob' }],
+    };
+    await save(CHAPTER, { ...others, nodes: [panel, ...nodes.slice(1)] });
+    const run = await ended(await start());
+    expect(run.error ?? run.final_draft).to.equal(
+      '## ann\n<Trees|## ann\nAn answer>\n\n## bob\n<Trees|## bob\nAn answer>',
+    );
+    await eventsOf(run.run_id);
+  });
+
   it('keeps the draft if it holds no item', async () => {
     await serve(({ promptInput: { label } }) => ({ text: label === 'Outline' ? 'No heading' : 'Edited' }));
     await save(CHAPTER, report({ for_each: 'headings' }));
