@@ -59,6 +59,8 @@ export class Ledger {
   readonly #deps: LedgerDeps;
   /** The leaves of runs that ended lately. */
   readonly #ends = new Map<string, RunLeaf>();
+  /** Ended runs that get no leaf: damaged ones, which the next start tries again, and erased ones. */
+  readonly #damaged = new Set<string>();
   /** Whether runs may have ended that have no leaf yet. */
   #mayLackLeaves = true;
   readonly #tasks = new TaskTracker();
@@ -158,7 +160,8 @@ export class Ledger {
     try {
       for (let found = MAX_LEAVES; found === MAX_LEAVES;) {
         const { size } = this.tree;
-        const runIds = await endedWithoutLeaf(MAX_LEAVES, this.#tasks.signal);
+        const unread = await endedWithoutLeaf(MAX_LEAVES + this.#damaged.size, this.#tasks.signal);
+        const runIds = unread.filter((runId) => !this.#damaged.has(runId)).slice(0, MAX_LEAVES);
         const leaves = await Promise.all(runIds.map((runId) => this.#endOf(runId)));
         const events = leaves.flatMap((leaf) => (leaf === null ? [] : leafEvent(leaf, system)));
         if (!(await this.#append(events, size))) return false;
@@ -177,11 +180,13 @@ export class Ledger {
     if (known !== undefined) return known;
     try {
       const last = await lastEvent(this.#deps.log, runStream(runId));
-      return last && leafOfEnd(last);
+      const leaf = last && leafOfEnd(last);
+      if (leaf !== null) return leaf;
     } catch (error) {
-      if (isUnreadable(error)) return null;
-      throw error;
+      if (!isUnreadable(error)) throw error;
     }
+    this.#damaged.add(runId);
+    return null;
   }
 
   async #erase(erasures: readonly Erasing[]): Promise<void> {
