@@ -122,7 +122,7 @@ describeInBrowser('The material, documents and output of a start', (browser) => 
     await head(page).click();
     await startButton(page).click();
     await page.getByText(fault).waitFor();
-    expect(await page.evaluate('document.activeElement.getAttribute("placeholder")')).to.match(/^The text/);
+    await page.waitForFunction('/^The text/.test(document.activeElement.getAttribute("placeholder"))');
     expect(new URL(page.url()).pathname).to.equal('/console/');
   });
 
