@@ -10,6 +10,8 @@ import { changeAggregate, headAt } from '../eventsourcing/aggregate.js';
 import { TaskTracker, Sequencer } from '../system/async/tasks.js';
 import type { Logger } from '../system/logger.js';
 import type { System } from '../system/system.js';
+import { reasonOf } from '../system/untrusted.js';
+import { LedgerCorrupt } from './errors.js';
 import type { CheckpointFact } from './events.js';
 import { CHECKPOINTS_STREAM, checkpointEventOf, lackOf } from './events.js';
 import type { Ledger } from './ledger.js';
@@ -227,7 +229,7 @@ export class Checkpoints {
     const { type, data, at } = checkpointEventOf(recorded);
     if (type === 'CheckpointCosigned') this.#cosigned.set(data.name, { size: data.size, line: data.line, at });
     else {
-      const checkpoint = checkpointIn(data.note);
+      const checkpoint = checkpointOf(recorded, data.note);
       // With a new LEDGER_ORIGIN the ledger begins anew for its witnesses.
       if (checkpoint.origin === this.#deps.origin) this.#newest = { ...checkpoint, note: data.note, at };
     }
@@ -278,6 +280,15 @@ export class Checkpoints {
       const fact = { type: 'CheckpointCosigned', data: { size, name: key.name, line } } as const;
       return await this.#append(() => ((this.#cosigned.get(key.name)?.size ?? 0) < size ? [fact] : []));
     }
+  }
+}
+
+/** The checkpoint of a recorded note. @throws {LedgerCorrupt} */
+function checkpointOf({ stream, revision: seq }: RecordedEvent, note: string): Checkpoint {
+  try {
+    return checkpointIn(note);
+  } catch (cause) {
+    throw new LedgerCorrupt({ stream, seq, reason: reasonOf(cause) }, { cause });
   }
 }
 

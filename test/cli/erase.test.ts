@@ -107,6 +107,11 @@ onEmbeddedLog(() =>
       const checked = await bench.council(['check'], { env });
       expect(checked.code).to.equal(1);
       expect(checked.stdout).to.match(/^- event 0 of checkpoints: /m);
+      const refused = await startService({ dataDir: bench.copied(from, 'unsigned-start'), eventStore: null }).then(
+        async (service) => await service.stop(),
+        (error: unknown) => error,
+      );
+      expect(String(refused)).to.include('Cannot read event 0 of "checkpoints"');
       const to = join(bench.path, 'unsigned-new');
       const { code, stdout } = await bench.council(['salvage', '--to', to], { env });
       expect(code).to.equal(1);
