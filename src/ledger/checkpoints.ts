@@ -225,7 +225,6 @@ export class Checkpoints {
   /** Folds an event; one that is folded has no effect. */
   #take(recorded: RecordedEvent): void {
     if (recorded.revision <= (this.#head?.seq ?? -1)) return;
-    this.#head = headAt(recorded);
     const { type, data, at } = checkpointEventOf(recorded);
     if (type === 'CheckpointCosigned') this.#cosigned.set(data.name, { size: data.size, line: data.line, at });
     else {
@@ -233,6 +232,8 @@ export class Checkpoints {
       // With a new LEDGER_ORIGIN the ledger begins anew for its witnesses.
       if (checkpoint.origin === this.#deps.origin) this.#newest = { ...checkpoint, note: data.note, at };
     }
+    // Only now: a start must not pass over an event that cannot be read.
+    this.#head = headAt(recorded);
   }
 
   /** Asks each witness that has not cosigned the newest checkpoint, in the background. */
