@@ -229,7 +229,7 @@ export class Checkpoints {
     if (type === 'CheckpointCosigned') this.#cosigned.set(data.name, { size: data.size, line: data.line, at });
     else {
       const checkpoint = checkpointOf(recorded, data.note);
-      // With a new LEDGER_ORIGIN the ledger begins anew for its witnesses.
+      // Witnesses know a ledger by its origin: checkpoints of another origin do not count.
       if (checkpoint.origin === this.#deps.origin) this.#newest = { ...checkpoint, note: data.note, at };
     }
     // Only now: a start must not pass over an event that cannot be read.

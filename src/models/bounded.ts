@@ -47,7 +47,7 @@ export interface CallOptions {
   readonly outage: Outage | null;
   /** Cancels the call, waiting or in flight. */
   readonly signal: CancelSignal;
-  /** Called once the call has its slot. The call begins when this resolves, unless it was cancelled by then. Absent: at once. */
+  /** Called when the call has its slot. When this resolves, the call begins, unless it is cancelled. Default: it begins at once. */
   readonly mayAsk?: () => Promise<void>;
 }
 

@@ -41,7 +41,7 @@ interface Dialect {
   readonly refuses: (status: number, message: string, headers: Readonly<Record<string, string>>) => Reply;
   /** The finish reason of an answer that is cut off at its limit of tokens. */
   readonly limit: string;
-  /** The events of a stream that has begun. */
+  /** The events that the server sends before it fails. */
   readonly begun: readonly object[];
   /** An error in an answer with status 200. */
   readonly error: object;

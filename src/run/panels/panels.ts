@@ -242,7 +242,7 @@ export function hasMembers({ role, members }: GraphNode): boolean {
   return role === 'panel' || role === 'rank' || (role === 'critic' && members !== undefined);
 }
 
-/** Whether a node reads the answers of a panel, whatever the draft is. */
+/** Whether a node always reads the answers of a panel: a rank or a judge. */
 export function readsPanel({ role }: GraphNode): boolean {
   return role === 'rank' || role === 'judge';
 }
