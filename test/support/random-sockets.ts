@@ -230,6 +230,8 @@ class FrameReader implements SocketStory {
   readonly texts: string[] = [];
   readonly otherFrames: number[] = [];
   #rest = Buffer.alloc(0);
+  /** Bytes of the body that are still to come. A request that ends before its own body gets a second answer, with 400. */
+  #bodyLeft = 0;
 
   get isAnswered(): boolean {
     return this.status !== null;
@@ -240,7 +242,9 @@ class FrameReader implements SocketStory {
     if (this.status === null && !this.#takeHead()) return;
     if (this.status === 101) while (this.#takeFrame());
     else {
-      this.body += this.#rest.toString('utf8');
+      const part = this.#rest.subarray(0, this.#bodyLeft);
+      this.body += part.toString('utf8');
+      this.#bodyLeft -= part.length;
       this.#rest = Buffer.alloc(0);
     }
   }
@@ -251,6 +255,7 @@ class FrameReader implements SocketStory {
     const head = this.#rest.subarray(0, end).toString('latin1');
     this.status = Number(head.split(' ')[1]);
     if (this.status === 101 && !head.includes(ACCEPT)) throw new Error(`The handshake has a wrong answer: ${head}`);
+    this.#bodyLeft = Number(/\r\nContent-Length: (\d+)/i.exec(head)?.[1] ?? 0);
     this.#rest = this.#rest.subarray(end + 4);
     return true;
   }
