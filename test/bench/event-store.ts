@@ -3,10 +3,12 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { openEventStoreLog } from '../../src/eventlog/eventstoredb/log.js';
 import type { EventLog, NewEvent } from '../../src/eventlog/port.js';
+import { elementAt } from '../../src/system/element.js';
 import { nodeSystem } from '../../src/system/system.js';
 import { startServiceProcess } from '../support/service-process.js';
 import { tempDir } from '../support/temp-dir.js';
 import { bounded, closedLoop } from './closed-loop.js';
+import type { EngineRate } from './engine.js';
 import { engineFigures, engineRate } from './engine.js';
 import type { Effort, Figure, Part } from './figure.js';
 import { CONCURRENCIES, figure, unmeasured } from './figure.js';
@@ -22,8 +24,8 @@ export const eventStorePart: Part = {
   name: 'eventstore',
   method: ({ rounds, engineSeconds, restSeconds, warmUpSeconds }) =>
     `Only with --eventstore, on the server that EVENTSTORE_URL names, each time under a new prefix. The log alone (appends ` +
-    `of two 300-byte events) and the engine as in the part "engine", ${rounds} rounds of ${engineSeconds} s after ` +
-    `${warmUpSeconds} s of warm-up; then 1, 2 and 3 processes of dist/src/main.js with the offline model and ${CLIENTS} ` +
+    `of two 300-byte events), and the engine as in the part "engine" on each log in turn, ${rounds} rounds of ` +
+    `${engineSeconds} s after ${warmUpSeconds} s of warm-up; then 1, 2 and 3 processes of dist/src/main.js with the offline model and ${CLIENTS} ` +
     `polling REST clients spread over them, for ${restSeconds} s.`,
   async measure(effort) {
     const url = process.env['EVENTSTORE_URL'] ?? '';
@@ -49,23 +51,39 @@ async function figuresAt(
   { rounds, warmUpSeconds, engineSeconds }: Effort,
 ): Promise<readonly Figure[]> {
   const openLog = () => Promise.resolve(openLogOn(url));
+  await engineRate({ concurrent, seconds: warmUpSeconds });
   await engineRate({ concurrent, seconds: warmUpSeconds, openLog });
-  const [appends, processorMs, rates] = [
-    [] as number[],
-    [] as number[],
-    [] as Awaited<ReturnType<typeof engineRate>>[],
-  ];
+  const [appends, processorMs] = [[] as number[], [] as number[]];
+  const [embedded, rates] = [[] as EngineRate[], [] as EngineRate[]];
   for (let i = 0; i < rounds; i += 1) {
     const rate = await appendRate(openLogOn(url), { writers: concurrent, seconds: engineSeconds });
     appends.push(rate.appendsPerSecond);
     processorMs.push(rate.processorMsPerAppend);
+    embedded.push(await engineRate({ concurrent, seconds: engineSeconds }));
     rates.push(await engineRate({ concurrent, seconds: engineSeconds, openLog }));
   }
+  const ratios = (value: (rate: EngineRate) => number): readonly number[] =>
+    rates.map((rate, at) => value(rate) / value(elementAt(embedded, at)));
   const prefix = `on EventStoreDB, ${concurrent} concurrent:`;
   return [
     figure(`${prefix} durable appends of the log alone`, '/s', appends),
     figure(`${prefix} processor time per append`, 'ms', processorMs),
     ...engineFigures(prefix, rates),
+    figure(
+      `${prefix} runs, of the embedded log's`,
+      '',
+      ratios((rate) => rate.runsPerSecond),
+    ),
+    figure(
+      `${prefix} processor time per run, of the embedded log's`,
+      '',
+      ratios((rate) => rate.processorMsPerRun),
+    ),
+    figure(
+      `${prefix} duration of a run, p99, of the embedded log's`,
+      '',
+      ratios((rate) => rate.p99Ms),
+    ),
   ];
 }
 
