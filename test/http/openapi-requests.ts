@@ -31,9 +31,11 @@ export async function sendEach({ baseUrl, pdf, backupTo, onSent }: Requests): Pr
   });
   await describeItself(client);
   await deliverByWebhook(client, baseUrl);
-  await readRun(client, await finishedRun(client));
+  const runId = await finishedRun(client);
+  await readRun(client, runId);
   await keepBlueprint(client);
   await decidePause(client);
+  await readLedger(client, runId);
   await callAsModel(client);
   await keepDocument(client, pdf);
   await client.POST('/api/backup', { body: { to: backupTo } });
@@ -62,7 +64,7 @@ async function finishedRun(client: Client): Promise<string> {
   await client.POST('/api/councils/run', { body: { input_topic: 1 } }).catch(() => undefined);
   const { data: start } = await client.POST('/api/councils/run', {
     params: { header: { 'Idempotency-Key': 'typed' } },
-    body: { input_topic: 'Trees' },
+    body: { input_topic: 'Trees', material: 'A tree has leaves.' },
   });
   const run_id = given(start?.run_id);
   for (;;) {
@@ -108,6 +110,29 @@ async function readRun(client: Client, run_id: string): Promise<void> {
   await client.GET('/api/runs/{run_id}/chart', { params });
   const fork = { at: 0, changes: { nodes: [{ id: 'critic_agent', temperature: 0 }] } };
   await client.POST('/api/runs/{run_id}/fork', { params: { ...params, query: { dry_run: '1' } }, body: fork });
+}
+
+/** Reads the ledger, and erases the run. */
+async function readLedger(client: Client, run_id: string): Promise<void> {
+  const params = { path: { run_id } };
+  await client.GET('/api/runs/{run_id}/material', { params, parseAs: 'text' });
+  const { data: oversight } = await client.GET('/api/oversight', { params: { query: { format: 'json' } } });
+  const wait: number | undefined = given(oversight)[0]?.waited_ms;
+  if (wait === undefined) throw new Error('The decision is missing');
+  const proof = (): Promise<unknown> => client.GET('/api/runs/{run_id}/proof', { params, parseAs: 'text' });
+  // Refused with 409 until a checkpoint covers the run.
+  while (
+    !(await proof().then(
+      () => true,
+      () => false,
+    ))
+  )
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  const size: number = given((await client.GET('/api/ledger')).data).size;
+  await client.GET('/ledger/checkpoint', { parseAs: 'text' });
+  const path = { level: 'entries', tile: `000.p/${size}` };
+  await client.GET('/ledger/tile/{level}/{tile}', { params: { path }, parseAs: 'arrayBuffer' });
+  await client.DELETE('/api/runs/{run_id}', { params, body: { reason: 'A test' } });
 }
 
 /** The type of an event determines the type of its data. */
