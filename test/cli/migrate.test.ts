@@ -66,6 +66,14 @@ describe('council migrate', () => {
     expect(empty.stderr).to.include('DATA_DIR');
   });
 
+  it('exits 2 and lets go of the folder when the connection string lacks the user that TLS needs', async () => {
+    await (await serve({ dataDir: bench.dataDir, eventStore: null })).stop();
+    const refused = await migrate({ EVENTSTORE_URL: 'esdb://localhost:2113' });
+    expect(refused).to.include({ code: 2 });
+    expect(refused.stderr).to.include('user:password@');
+    expect(await migrate({ EVENTSTORE_URL: server.url })).to.include({ code: 0 });
+  });
+
   it('refuses while the service runs', async () => {
     await serve({ dataDir: bench.dataDir, eventStore: null });
     const refused = await migrate({ EVENTSTORE_URL: server.url });

@@ -3,12 +3,14 @@ import { existsSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join, resolve } from 'node:path';
 import { nodeSystem } from '../../system/system.js';
+import type { EventStoreSettings } from '../../config.js';
 import { readConfig } from '../../config.js';
 import { openDataDirectory } from '../../app/data-directory.js';
 import { erasedBy } from '../../app/erasures.js';
 import { ConfigInvalid, CouncilError } from '../../errors.js';
 import { copyLog } from '../../eventsourcing/copy-log.js';
 import { openLog } from '../../eventlog/open.js';
+import type { EventLog } from '../../eventlog/port.js';
 import { LEDGER_STREAM } from '../../ledger/events.js';
 import { printable } from '../terminal/printer.js';
 import type { CommandProcess } from './command.js';
@@ -44,9 +46,15 @@ async function copyToServer({ env, signal }: CommandProcess, say: (text: string)
   }
   const dataDir = openDataDirectory(folder, { pid: process.pid, hostname: hostname(), startedAt: system.now() });
   const parts = { file: dataDir.logFile, onBroken: () => undefined, system };
-  const from = await openLog({ ...parts, eventStore: null });
-  const to = await openLog({ ...parts, eventStore });
+  const opened: EventLog[] = [];
+  const open = async (settings: EventStoreSettings | null): Promise<EventLog> => {
+    const log = await openLog({ ...parts, eventStore: settings });
+    opened.push(log);
+    return log;
+  };
   try {
+    const from = await open(null);
+    const to = await open(eventStore);
     // Refuses a server whose log needs a newer version, before anything is read or written.
     await to.identity();
     const erased = new Set<string>();
@@ -70,7 +78,7 @@ async function copyToServer({ env, signal }: CommandProcess, say: (text: string)
       `Copied and verified: ${events.toLocaleString('en-US')} events in ${streams.toLocaleString('en-US')} streams${before}`,
     );
   } finally {
-    await Promise.all([from.close(), to.close()]);
+    await Promise.all(opened.map((log) => log.close()));
     dataDir.release();
   }
 }
