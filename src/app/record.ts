@@ -52,7 +52,7 @@ export async function openRecord(config: ContextConfig, deps: ContextDeps): Prom
   try {
     const [identity, head] = await contact.ask(async () => [await log.identity(), await log.head()] as const);
     await contact.ask(() => authenticator.keys.load());
-    const opened = { log, identity, head, keys: authenticator.keys };
+    const opened = { log, identity, head, instanceId, keys: authenticator.keys };
     const seen = await contact.ask(() => checkSeenLog(config, deps, opened));
     return { log, identity, head, instanceId, authenticator, seen };
   } catch (error) {

@@ -5,6 +5,7 @@
  */
 import { existsSync } from 'node:fs';
 import { withoutSecrets } from '../config-values.js';
+import { instanceStream } from '../cluster/cluster.js';
 import { documentIdOf } from '../documents/events.js';
 import { StreamRemoved } from '../eventlog/errors.js';
 import type { EventLog, Position, RecordedEvent } from '../eventlog/port.js';
@@ -85,6 +86,7 @@ interface OpenedLog {
   readonly log: EventLog;
   readonly identity: string;
   readonly head: Position | null;
+  readonly instanceId: string;
   readonly keys: KeyStore;
 }
 
@@ -114,6 +116,7 @@ export async function checkSeenLog(
     file: dataDir.seenLog,
     seen: { server, hadKeys: seen.hadKeys },
     isOnServer,
+    instanceId: opened.instanceId,
     keys: opened.keys,
     system,
   });
@@ -150,12 +153,15 @@ async function seenEvent(log: EventLog, stream: string, revision: number): Promi
 export class SeenLog {
   readonly #options: SeenLogOptions;
   #seen: Seen;
+  /** The newest event of the log that was folded. */
+  #newest: SeenEvent | null;
   #isRecording = false;
   #writtenMs = 0;
 
   constructor(options: SeenLogOptions) {
     this.#options = options;
     this.#seen = options.seen;
+    this.#newest = options.seen.server?.last ?? null;
   }
 
   /** Whether the log is a server's. Only then this object needs each event. */
@@ -172,18 +178,30 @@ export class SeenLog {
     this.#noteKeys();
   }
 
+  /**
+   * Another log may take the place of this one and deliver its events until the next heartbeat fails. So an event counts
+   * only once a heartbeat of this instance follows it.
+   */
   onEventFolded({ stream, revision, id, position }: RecordedEvent): void {
-    const { system } = this.#options;
-    const { server } = this.#seen;
-    if (server === null || SHORT_LIVED.has(categoryOf(stream))) return;
-    this.#seen = { ...this.#seen, server: { ...server, last: { stream, revision, id, position } } };
-    if (system.monotonicMs() - this.#writtenMs >= WRITE_EVERY_MS) this.#write();
+    const { system, instanceId } = this.#options;
+    if (stream === instanceStream(instanceId)) {
+      this.#confirm();
+      if (system.monotonicMs() - this.#writtenMs >= WRITE_EVERY_MS) this.#write();
+    } else if (!SHORT_LIVED.has(categoryOf(stream)) && position > (this.#newest?.position ?? '')) {
+      this.#newest = { stream, revision, id, position };
+    }
   }
 
   /** May be called twice. */
   stop(): void {
+    this.#confirm();
     this.#write();
     this.#isRecording = false;
+  }
+
+  #confirm(): void {
+    const { server } = this.#seen;
+    if (server !== null) this.#seen = { ...this.#seen, server: { ...server, last: this.#newest } };
   }
 
   #noteKeys(): void {
@@ -208,6 +226,7 @@ interface SeenLogOptions {
   readonly seen: Seen;
   /** Whether the log is on a server now. */
   readonly isOnServer: boolean;
+  readonly instanceId: string;
   readonly keys: Pick<KeyStore, 'isOpen' | 'onChange'>;
   readonly system: Pick<System, 'monotonicMs'>;
 }

@@ -294,7 +294,7 @@ class Heartbeat {
 const INSTANCE_BEAT = 'InstanceBeat';
 
 /** Stream of an instance: its heartbeats, of which the log keeps the last. */
-function instanceStream(instanceId: string): string {
+export function instanceStream(instanceId: string): string {
   return `instance-${instanceId}`;
 }
 

@@ -1,4 +1,4 @@
-import { cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
@@ -120,6 +120,14 @@ describe('The log on a server', () => {
     const { url } = await start();
     const listed = await restClient(url).get('/api/runs');
     expect(restClient(url).read(listed, 200, 'history-list.json')).to.have.length(4);
+  });
+
+  it('is seen up to its newest event soon after, also when nothing follows but heartbeats', async () => {
+    const cluster = { heartbeatMs: 50, suspectAfterMs: 5_000 };
+    const dataDir = join(dir.path, 'data');
+    service = await startService({ dataDir, eventStore: { url: server.url, prefix: 'own' }, cluster });
+    await addFirstKey(service.url);
+    await untilTrue(() => readFileSync(join(dataDir, 'log-seen'), 'utf8').includes('"stream":"keys-all"'));
   });
 
   it('does not open in a folder whose embedded log had keys, if EVENTSTORE_URL is lost', async () => {
