@@ -171,6 +171,9 @@ describe('The log on a server', () => {
     await service?.stop();
     await server.append('$$ownkeys-all', { type: '$metadata', data: { $tb: 1 } });
     expect(await rejectionOf(start('own', 'new'))).to.be.instanceOf(StreamLost);
+    // No key can be read any more: the oldest ones have expired.
+    await server.append('$$emptykeys-all', { type: '$metadata', data: { $maxAge: 1 } });
+    expect(await rejectionOf(start('empty', 'new'))).to.be.instanceOf(StreamLost);
   });
 
   soakIt('ends the process with one line when it is replaced while a service runs on it', async () => {

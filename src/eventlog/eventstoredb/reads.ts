@@ -98,10 +98,11 @@ export async function assertWhole(reader: Reader, stream: string): Promise<void>
     if (revision > 0) throw new StreamLost({ stream });
     return;
   }
-  // The server keeps a deleted stream's settings, which say from which revision on the stream begins.
+  // The server keeps a deleted stream's settings, which say from which revision or since when the stream begins.
   const settings = streamRequest({ serverStream: `$$${stream}`, direction: 'backwards', from: null, max: 1 });
   for await (const { data } of eventsOf(reader, () => settings)) {
-    if (fieldOf(JSON.parse(data), '$tb') !== undefined) throw new StreamLost({ stream });
+    const found: unknown = JSON.parse(data);
+    if (['$tb', '$maxAge'].some((name) => fieldOf(found, name) !== undefined)) throw new StreamLost({ stream });
   }
 }
 
