@@ -198,7 +198,8 @@ const BACKOFF = { firstMs: 50, longestMs: 2_000 };
 /** Log lines by the state of the log. */
 const LINES = {
   away: 'the event log cannot be reached: waiting for it',
-  denied: 'the event log refuses this service: check the user in EVENTSTORE_URL, its password and its rights; trying again',
+  denied:
+    'the event log refuses this service: check the user in EVENTSTORE_URL, its password and its rights; trying again',
 };
 
 /** Repeats the first calls to the log until it answers, and logs each outage once. The wait has no limit. */
