@@ -94,6 +94,11 @@ function seenLogFile(file: string): SeenLogFile {
   };
 }
 
+/** What a folder holds of its log. */
+export function logFilesIn(path: string): Pick<DataDirectory, 'logFile' | 'seenLog'> {
+  return { logFile: join(path, 'log.sqlite'), seenLog: seenLogFile(join(path, 'log-seen')) };
+}
+
 /** The storage of the folder fails: a full disk, a mount that is gone, a corrupt file. */
 export class DataDirFailed extends CouncilError<{ path: string; reason: string }> {
   readonly code = 'data-dir.failed';
@@ -139,7 +144,7 @@ export function openDataDirectory(folder: string, holder: Holder): DataDirectory
     const { hostname } = holder;
     const recordInstance = (instanceId: string): readonly string[] =>
       replaceInstance(path, { instanceId, hostname, tmpDir });
-    const files = { logFile: join(path, 'log.sqlite'), seenLog: seenLogFile(join(path, 'log-seen')) };
+    const files = logFilesIn(path);
     return { path, ...files, viewsDir, tmpDir, isExposed, recordInstance, release };
   } catch (error) {
     if (error instanceof DataDirHeld || error instanceof DataDirFailed) throw error;

@@ -15,7 +15,7 @@ import { runIdOf } from '../run/events.js';
 import type { KeyStore } from '../keys/store.js';
 import type { System } from '../system/system.js';
 import { isRecord } from '../system/untrusted.js';
-import type { ContextConfig, ContextDeps } from './context-deps.js';
+import type { ContextConfig } from './context-deps.js';
 import type { DataDirectory, SeenLogFile } from './data-directory.js';
 
 /** Shortest time between two writes of the newest event, in milliseconds. */
@@ -87,7 +87,12 @@ interface OpenedLog {
   readonly identity: string;
   readonly head: Position | null;
   readonly instanceId: string;
-  readonly keys: KeyStore;
+  readonly keys: Pick<KeyStore, 'isOpen' | 'onChange'>;
+}
+
+interface SeenFrom {
+  readonly dataDir: Pick<DataDirectory, 'path' | 'logFile' | 'seenLog'>;
+  readonly system: Pick<System, 'monotonicMs'>;
 }
 
 /**
@@ -98,7 +103,7 @@ interface OpenedLog {
  */
 export async function checkSeenLog(
   { eventStore }: Pick<ContextConfig, 'eventStore'>,
-  { dataDir, system }: Pick<ContextDeps, 'dataDir' | 'system'>,
+  { dataDir, system }: SeenFrom,
   opened: OpenedLog,
 ): Promise<SeenLog> {
   const seen = seenIn(dataDir);

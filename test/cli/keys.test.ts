@@ -182,6 +182,26 @@ describe('council keys on the log of a server', () => {
   });
 });
 
+describe('council keys on the log of a server that came back empty', () => {
+  it('says that the keys are lost, for the folder that has seen them', async () => {
+    const dir = tempDir();
+    const server = await fakeEventStore(join(dir.path, 'server.sqlite'));
+    const dataDir = join(dir.path, 'data');
+    const env = { EVENTSTORE_URL: server.url, EVENTSTORE_PREFIX: 't1', DATA_DIR: dataDir };
+    try {
+      expect((await councilKeys(['add', 'ann', '--scopes', 'admin'], env)).code).to.equal(0);
+      await (await startService({ dataDir, eventStore: { url: server.url, prefix: 't1' } })).stop();
+      expect((await councilKeys(['list'], env)).code).to.equal(0);
+      const empty = { ...env, EVENTSTORE_PREFIX: 't2' };
+      for (const words of [['list'], ['add', 'eve', '--scopes', 'admin'], ['revoke', 'ann']])
+        expectOneLine(await councilKeys(words, empty), 5, /not the log that this folder held before/);
+    } finally {
+      await server.stop();
+      dir.remove();
+    }
+  });
+});
+
 describe('council keys at a running service', () => {
   let service: RunningService;
   let admin: string;

@@ -2,7 +2,8 @@
 import { existsSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join, resolve } from 'node:path';
-import { openDataDirectory } from '../../app/data-directory.js';
+import { logFilesIn, openDataDirectory } from '../../app/data-directory.js';
+import { checkSeenLog } from '../../app/seen-log.js';
 import { keyRecord } from '../../api/serializers/keys.js';
 import type { Config } from '../../config.js';
 import { openLog } from '../../eventlog/open.js';
@@ -50,7 +51,11 @@ async function onLog<T>(
   act: (log: EventLog) => Promise<T>,
 ): Promise<T> {
   const parts = { eventStore, onBroken: () => undefined, system };
-  if (eventStore !== null) return await closing(await openLog({ ...parts, file: logIn(folder) }), act);
+  if (eventStore !== null)
+    return await closing(await openLog({ ...parts, file: logIn(folder) }), async (log) => {
+      await assertSeen(log, { dataDir: folder, eventStore }, system);
+      return await act(log);
+    });
   const holder = { pid: process.pid, hostname: hostname(), startedAt: system.now() };
   const { logFile: file, viewsDir, release } = openDataDirectory(folder, holder);
   try {
@@ -59,6 +64,16 @@ async function onLog<T>(
   } finally {
     release();
   }
+}
+
+/** Refuses a server's log that lacks what the folder, if there is one, has seen, such as its keys. @throws {LogUnreadable} */
+async function assertSeen(log: EventLog, { dataDir: folder, eventStore }: LogLocation, system: System): Promise<void> {
+  const path = resolve(folder);
+  const instanceId = system.uuid();
+  const keys = new KeyStore({ log, system, instanceId, onFault: () => undefined });
+  await keys.load();
+  const opened = { log, identity: await log.identity(), head: await log.head(), instanceId, keys };
+  await checkSeenLog({ eventStore }, { dataDir: { path, ...logFilesIn(path) }, system }, opened);
 }
 
 async function closing<T>(log: EventLog, act: (log: EventLog) => Promise<T>): Promise<T> {
