@@ -14,7 +14,7 @@ describe('What a folder has seen of a log on a server', () => {
     position: position as Position,
   });
 
-  it('ends at the newest event before the last own heartbeat, whatever another log in its place delivers', () => {
+  it('does not change by the events of another log that takes its place', () => {
     let nowMs = 0;
     let text = '';
     const seen = new SeenLog({

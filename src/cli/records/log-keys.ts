@@ -110,5 +110,5 @@ function assertLogThere({ dataDir, eventStore }: LogLocation): void {
 }
 
 function logIn(folder: string): string {
-  return join(resolve(folder), 'log.sqlite');
+  return logFilesIn(resolve(folder)).logFile;
 }
